@@ -1,0 +1,44 @@
+# Every target sets up what it needs; `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-slow lint types check benchmark clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
+
+setup: $(INSTALLED) ## make .venv with the versions pinned in constraints.txt
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+run: $(INSTALLED) ## fit ARCO-GP to the Sachs data and store the result
+	$(BIN)/python -m experiments.run data=sachs method=arco_gp
+
+test: $(INSTALLED) ## run the tests but the slow ones
+	$(BIN)/python -m pytest
+
+test-slow: $(INSTALLED) ## run the slow tests
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED) ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED) ## check types
+	$(BIN)/mypy
+
+check: lint types test ## lint, types and tests
+
+benchmark: $(INSTALLED) ## measure speed, memory and accuracy on one core; ten minutes
+	$(BIN)/python scripts/benchmark.py
+
+clean: ## remove .venv and caches; results stay
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Methods to compare with, one module each, behind the contract of `bci.method`."""

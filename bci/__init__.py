@@ -1,0 +1,1 @@
+"""Bayesian causal inference by structural marginalisation over causal orders."""

@@ -1,0 +1,51 @@
+"""Checks of settings that come from a config, with errors that name the key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bci.errors import InvalidInput
+
+Choice = TypeVar("Choice")
+Settings = TypeVar("Settings")
+
+
+def check_count(key: str, value: object, minimum: int) -> None:
+    """Raise InvalidInput unless `value` is a whole number of at least `minimum`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+        raise InvalidInput(f"{key}: expected a whole number of at least {minimum}, got {value!r}")
+
+
+def check_number(key: str, value: object, *, positive: bool = False) -> None:
+    """Raise InvalidInput unless `value` is a finite number, and above zero where that is asked for."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+    if not is_number or (positive and float(value) <= 0):  # type: ignore[arg-type]
+        raise InvalidInput(f"{key}: expected a {'positive' if positive else 'finite'} number, got {value!r}")
+
+
+def check_choice(key: str, value: object, choices: Sequence[Choice]) -> Choice:
+    """The one of `choices` that `value` equals; InvalidInput if there is none."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise InvalidInput(f"{key}: expected one of {', '.join(map(str, choices))}, got {value!r}")
+
+
+def settings_from(kind: type[Settings], key: str, values: Mapping[str, Any]) -> Settings:
+    """The dataclass `kind` made from the mapping under `key`.
+
+    Raises:
+        InvalidInput: not a mapping, a key that `kind` does not have, or none where it has no default.
+    """
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    known = {field.name for field in fields}
+    required = {field.name for field in fields if field.default is dataclasses.MISSING}
+    if not (isinstance(values, Mapping) and required <= set(values) <= known):
+        names = ", ".join(field.name for field in fields)
+        raise InvalidInput(f"{key}: expected a mapping with the keys {names}, got {values!r}")
+    return kind(**values)

@@ -1,0 +1,1 @@
+"""Entry points: run jobs, store their results, export them."""
