@@ -1,0 +1,1 @@
+"""Where data sets come from: simulated models, the Sachs data, CSV files."""
