@@ -1,0 +1,186 @@
+"""GP log marginal likelihood from a spectrum, with its gradient and Hessian in all four hyper-parameters.
+
+Hyper-parameters stand in this order in every last dimension of four, as logarithms:
+lengthscale, gamma, outputscale, noise variance.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bci.kernels import LOG_2PI, NOISE_PRIOR, OUTPUTSCALE_PRIOR, rational_quadratic
+from bci.spectra import Spectrum, SpectrumDerivatives, squared_distances
+
+_STARTING_NOISE = (0.04, 0.2, 0.8)
+_LONGEST_STEP = 1.0
+
+
+class QuadraticModel(NamedTuple):
+    """Second-order expansion of the log marginal likelihood at `centre`, for every target."""
+
+    centre: Tensor  # (batch, targets, 4)
+    value: Tensor  # (batch, targets)
+    gradient: Tensor  # (batch, targets, 4)
+    hessian: Tensor  # (batch, targets, 4, 4)
+
+    def predict(self, step: Tensor) -> Tensor:
+        """The log marginal likelihood at `centre + step`."""
+        bend = (self.hessian @ step[..., None])[..., 0] / 2
+        return self.value + (step * (self.gradient + bend)).sum(dim=-1)
+
+
+def log_marginal_likelihood(spectrum: Spectrum, log_outputscale: Tensor, log_noise: Tensor, num_rows: int) -> Tensor:
+    """`log N(y; 0, outputscale K + noise I)`, (batch, targets), for parameters (batch, targets)."""
+    noise = log_noise.exp()
+    variances = log_outputscale.exp()[:, None, :] * spectrum.eigenvalues[:, :, None] + noise[:, None, :]
+    outside = num_rows - spectrum.eigenvalues.shape[1]
+    energy = (spectrum.projections.square() / variances).sum(dim=1) + spectrum.residual / noise
+    return -0.5 * (energy + variances.log().sum(dim=1) + outside * log_noise + num_rows * LOG_2PI)
+
+
+def dense_log_marginal_likelihood(inputs: Tensor, targets: Tensor, log_parameters: Tensor) -> Tensor:
+    """`log N(y; 0, outputscale K + noise I)` without approximation, in O(N^3).
+
+    Args:
+        inputs: (batch, N, parents).
+        targets: (batch, N).
+        log_parameters: (batch, 4).
+
+    Returns:
+        (batch,)
+    """
+    lengthscale, gamma, outputscale, noise = log_parameters.exp()[:, :, None, None].unbind(dim=1)
+    covariance = outputscale * rational_quadratic(squared_distances(inputs, inputs), lengthscale, gamma)
+    covariance.diagonal(dim1=1, dim2=2).add_(noise[:, 0])
+    root = torch.linalg.cholesky(covariance)
+    whitened = torch.linalg.solve_triangular(root, targets[..., None], upper=False)[..., 0]
+    log_determinant = 2 * root.diagonal(dim1=1, dim2=2).log().sum(dim=1)
+    return -0.5 * (whitened.square().sum(dim=1) + log_determinant + targets.shape[1] * LOG_2PI)
+
+
+def best_outputscale_and_noise(
+    spectrum: Spectrum, num_rows: int, likelihood_weight: float, *, max_steps: int = 50, tolerance: float = 1e-3
+) -> tuple[Tensor, Tensor]:
+    """Maximise `likelihood_weight * log likelihood + log prior` over outputscale and noise variance.
+
+    Newton steps in their logarithms, from the best of several starting noise variances.
+
+    Returns:
+        Logarithms of outputscale and noise variance, each (batch, targets).
+    """
+    log_outputscale = torch.full_like(spectrum.residual, OUTPUTSCALE_PRIOR.mode).log()
+    log_noise, highest = log_outputscale, torch.full_like(log_outputscale, -torch.inf)
+    for start in _STARTING_NOISE:
+        candidate = torch.full_like(log_outputscale, start).log()
+        value = likelihood_weight * log_marginal_likelihood(spectrum, log_outputscale, candidate, num_rows)
+        value += NOISE_PRIOR.log_density(candidate)
+        log_noise = torch.where(value > highest, candidate, log_noise)
+        highest = torch.maximum(value, highest)
+
+    for _ in range(max_steps):
+        gradient, hessian = _noise_derivatives(spectrum, log_outputscale, log_noise, num_rows)
+        gradient, hessian = likelihood_weight * gradient, likelihood_weight * hessian
+        for index, (prior, parameter) in enumerate(((OUTPUTSCALE_PRIOR, log_outputscale), (NOISE_PRIOR, log_noise))):
+            gradient[..., index] += prior.shape - 1 - prior.rate * parameter.exp()
+            hessian[..., index, index] -= prior.rate * parameter.exp()
+        step = ascent_step(gradient, hessian).clamp(-_LONGEST_STEP, _LONGEST_STEP)
+        log_outputscale = log_outputscale + step[..., 0]
+        log_noise = log_noise + step[..., 1]
+        if step.abs().max() < tolerance:
+            break
+    return log_outputscale, log_noise
+
+
+def expand_likelihood(
+    spectrum: Spectrum,
+    derivatives: SpectrumDerivatives,
+    log_kernel_parameters: Tensor,
+    log_outputscale: Tensor,
+    log_noise: Tensor,
+    num_rows: int,
+) -> QuadraticModel:
+    """The log marginal likelihood to second order in all four log hyper-parameters.
+
+    Rasmussen & Williams (2006), eq. 5.9, and its derivative, in the eigenbasis of the kernel.
+
+    Args:
+        log_kernel_parameters: (batch, 2), where the spectra were taken.
+        log_outputscale, log_noise: (batch, targets).
+    """
+    scale = log_outputscale.exp()[:, None, :]
+    variances = scale * spectrum.eigenvalues[:, :, None] + log_noise.exp()[:, None, :]
+    precision = 1 / variances
+    solved = spectrum.projections * precision  # U^T A^-1 y
+    share = scale * spectrum.eigenvalues[:, :, None] * precision  # of the signal in each direction's variance
+    scale = scale[:, 0]
+
+    batch, targets = log_noise.shape
+    gradient = spectrum.residual.new_empty(batch, targets, 4)
+    hessian = spectrum.residual.new_empty(batch, targets, 4, 4)
+    gradient[..., 2:], hessian[..., 2:, 2:] = _noise_derivatives(spectrum, log_outputscale, log_noise, num_rows)
+    images = [matrix @ solved for matrix in derivatives.first]
+    for a, (matrix, image) in enumerate(zip(derivatives.first, images, strict=True)):
+        diagonal = matrix.diagonal(dim1=1, dim2=2)[:, :, None]
+        forms, traces = image * solved, precision * diagonal
+        gradient[..., a] = scale / 2 * (forms - traces).sum(dim=1)
+        in_signal = scale * (share * (traces / 2 - forms)).sum(dim=1)
+        overall = scale * (traces / 2 - forms).sum(dim=1)
+        hessian[..., a, 2] = hessian[..., 2, a] = gradient[..., a] + in_signal
+        hessian[..., a, 3] = hessian[..., 3, a] = overall - in_signal
+    for (a, b), matrix in zip(((0, 0), (0, 1), (1, 1)), derivatives.second, strict=True):
+        curvature = ((matrix @ solved) * solved - precision * matrix.diagonal(dim1=1, dim2=2)[:, :, None]).sum(dim=1)
+        products = ((derivatives.first[a] * derivatives.first[b]) @ precision) * precision / 2
+        products -= images[a] * precision * images[b]
+        hessian[..., a, b] = hessian[..., b, a] = scale / 2 * curvature + scale.square() * products.sum(dim=1)
+
+    centre = torch.empty_like(gradient)
+    centre[..., :2] = log_kernel_parameters[:, None, :]
+    centre[..., 2], centre[..., 3] = log_outputscale, log_noise
+    value = log_marginal_likelihood(spectrum, log_outputscale, log_noise, num_rows)
+    return QuadraticModel(centre, value, gradient, hessian)
+
+
+def ascent_step(gradient: Tensor, hessian: Tensor) -> Tensor:
+    """Newton step (..., n) uphill for a gradient (..., n) and a Hessian (..., n, n), made concave where it is not."""
+    root = torch.linalg.cholesky(-concave(hessian))
+    return torch.cholesky_solve(gradient[..., None], root)[..., 0]
+
+
+def concave(hessian: Tensor) -> Tensor:
+    """The Hessian (..., n, n), its eigenvalues replaced by minus their magnitude unless all are negative.
+
+    Saddle-free Newton, Dauphin et al. (2014), "Identifying and attacking the saddle point problem".
+    """
+    bad = torch.linalg.cholesky_ex(-hessian).info > 0
+    if not bad.any():
+        return hessian
+    eigenvalues, vectors = torch.linalg.eigh(hessian[bad])
+    hessian = hessian.clone()
+    hessian[bad] = -(vectors * eigenvalues.abs().clamp_min(1e-6)[..., None, :]) @ vectors.mT
+    return hessian
+
+
+def _noise_derivatives(
+    spectrum: Spectrum, log_outputscale: Tensor, log_noise: Tensor, num_rows: int
+) -> tuple[Tensor, Tensor]:
+    """Gradient (batch, targets, 2) and Hessian (batch, targets, 2, 2) in log outputscale and log noise."""
+    noise = log_noise.exp()
+    signal = log_outputscale.exp()[:, None, :] * spectrum.eigenvalues[:, :, None]
+    total = signal + noise[:, None, :]
+    share = signal / total
+    ratio = spectrum.projections.square() / total
+    share_ratio = share * ratio
+    # Sums over directions of s, s^2, t, s t, s^2 t, with s the share of the signal, t the ratio power / variance.
+    s, s2 = share.sum(dim=1), share.square().sum(dim=1)
+    t, st, s2t = ratio.sum(dim=1), share_ratio.sum(dim=1), (share * share_ratio).sum(dim=1)
+    outside = spectrum.residual / noise
+    rank = spectrum.eigenvalues.shape[1]
+    gradient = torch.stack([st - s, t - rank - st + s + outside - (num_rows - rank)], dim=-1) / 2
+    mixed = s - s2 - 2 * st + 2 * s2t
+    diagonal_outputscale = st - 2 * s2t - s + s2
+    diagonal_noise = 3 * st - t - 2 * s2t - s + s2 - outside
+    hessian = torch.stack([diagonal_outputscale, mixed, mixed, diagonal_noise], dim=-1).unflatten(-1, (2, 2)) / 2
+    return gradient, hessian
