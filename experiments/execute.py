@@ -1,0 +1,106 @@
+"""Run one job: fit, evaluate, store; whatever goes wrong ends as a status, never as a traceback on the terminal."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from bci.errors import InvalidInput
+from experiments.job import Job, job_columns
+from experiments.outcome import FAILED, INVALID, OK, complain, log_traceback, one_line, say, write_outcome
+from experiments.provenance import peak_memory_mb, provenance
+from experiments.store import ResultStore, StoreWriteError
+
+
+def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path) -> int:
+    """Run the job that a composed config describes and report to the terminal.
+
+    A job that is in the store with status ok is skipped unless `force`. Rows go to the store, files to `run_dir`.
+    Bad input ends in one line on stderr, and in a row of status invalid if the job had begun, that is if its config
+    was in order and the store could be written to. Any other error ends in one line, a row of status failed and the
+    traceback in `run_dir/error.log`.
+
+    Returns:
+        The exit code: 0 done or skipped, 1 failed, 2 bad input.
+    """
+    try:
+        job = Job.from_config(cfg, method_name, data_name)
+        store = ResultStore(job.store_path)
+        if store.done(job.job_id) and not job.force:
+            write_outcome(run_dir, {"status": "skipped", "job_id": job.job_id})
+            say(f"job {job.job_id} already in {job.store_path} (status ok): skipped; force=true runs it again")
+            return OK
+        store.prepare()
+    except InvalidInput as error:
+        write_outcome(run_dir, {"status": "invalid", "error": one_line(error)})
+        complain(one_line(error))
+        return INVALID
+    columns = {
+        **job_columns(job),
+        **provenance(),
+        "run_id": uuid.uuid4().hex,
+        "started_at": datetime.now(UTC),
+        "device": str(job.method.get("device") or "cpu"),
+    }
+    run = _Run(job, store, run_dir, columns)
+    try:
+        return _fit_and_store(run)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except InvalidInput as error:
+        return _record_end(run, "invalid", one_line(error), one_line(error))
+    except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        log = log_traceback(run_dir)
+        return _record_end(run, "failed", reason, f"{method_name} on {data_name} failed, {reason}; see {log}")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A job that has begun; `columns` holds what its rows have in common and fills as the job goes on."""
+
+    job: Job
+    store: ResultStore
+    run_dir: Path
+    columns: dict[str, Any]
+
+    def append(self, rows: list[dict[str, Any]]) -> int:
+        return self.store.append([{**self.columns, **row} for row in rows])
+
+
+def _fit_and_store(run: _Run) -> int:
+    # Imported here, as torch takes seconds that a skipped job need not spend.
+    from experiments.fit import fit_and_evaluate, metric_rows
+    from experiments.report import table, write_numbers, write_pictures
+
+    result = fit_and_evaluate(run.job, run.columns)
+    write_numbers(run.job, result, run.run_dir)
+    try:
+        version = run.append(metric_rows(result))
+    except (InvalidInput, StoreWriteError) as error:
+        complain(f"the results are in {run.run_dir} but not in the store: {one_line(error)}")
+        return FAILED
+    say(table(run.job, result, store_version=version, run_dir=run.run_dir))
+    try:
+        write_pictures(run.job, result, run.run_dir)
+    except Exception as error:
+        complain(f"the results are stored but could not be drawn, {one_line(error)}; see {log_traceback(run.run_dir)}")
+        return FAILED
+    return OK
+
+
+def _record_end(run: _Run, status: str, reason: str, message: str) -> int:
+    """Record a job that ended without results, tell the user, and return the exit code."""
+    write_outcome(run.run_dir, {"status": status, "job_id": run.job.job_id, "error": reason})
+    run.columns["peak_memory_mb"] = peak_memory_mb()
+    try:
+        run.append([{"status": status, "error": reason}])
+    except (InvalidInput, StoreWriteError) as error:
+        message = f"{message}; nor could this be stored: {one_line(error)}"
+    complain(message)
+    return INVALID if status == "invalid" else FAILED

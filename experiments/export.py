@@ -1,0 +1,91 @@
+"""Dump the result store to a file: `python -m experiments.export store.path=DIR out=FILE.csv|.parquet [version=N]`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from bci.errors import InvalidInput
+from experiments.outcome import INVALID, complain, one_line, say
+from experiments.store import ResultStore
+
+USAGE = "python -m experiments.export store.path=DIR out=FILE.csv|.parquet [version=N]"
+DEFAULT_STORE = "results/store"
+_WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {".csv": csv.write_csv, ".parquet": parquet.write_table}
+
+
+def export(store: str | Path, out: str | Path, version: int | None = None) -> int:
+    """Write the tidy rows of a version of the store, the newest if None, to a CSV or Parquet file.
+
+    A file that is there is replaced in one step, so a reader never sees half of one. In a CSV file a null is an empty
+    cell and times are UTC.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        InvalidInput: no such store or version, a file type other than .csv and .parquet, or a folder that cannot be
+            written to.
+    """
+    out = Path(out)
+    if out.suffix not in _WRITERS:
+        raise InvalidInput(f"out: expected a file that ends in {' or '.join(_WRITERS)}, got '{out}'; rename it")
+    if out.is_dir():
+        raise InvalidInput(f"out: expected a file, but '{out}' is a folder; name a file in it")
+    rows = ResultStore(store).table(version)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".export-") as folder:
+            complete = Path(folder) / out.name
+            _WRITERS[out.suffix](rows, complete)
+            os.replace(complete, out)
+    except OSError as error:
+        reason = error.strerror or one_line(error)
+        raise InvalidInput(
+            f"out: expected a place that can be written to, got '{out}' ({reason}); choose another"
+        ) from error
+    return int(rows.num_rows)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    if {"-h", "--help"} & set(arguments):
+        say(f"{USAGE}\n\nstore.path defaults to {DEFAULT_STORE}, version to the newest.")
+        return 0
+    try:
+        settings = _parse(arguments)
+        count = export(settings["store.path"], settings["out"], settings["version"])
+    except InvalidInput as error:
+        complain(one_line(error))
+        return INVALID
+    say(f"{count} rows in {settings['out']}")
+    return 0
+
+
+def _parse(arguments: Sequence[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"store.path": DEFAULT_STORE, "out": None, "version": None}
+    for argument in arguments:
+        key, given, value = argument.partition("=")
+        if key not in settings or not given:
+            raise InvalidInput(
+                f"command line: expected {', '.join(f'{name}=...' for name in settings)}, got {argument!r}"
+            )
+        settings[key] = value
+    if not settings["out"]:
+        raise InvalidInput("out: expected a file, got none; set out=FILE.csv or out=FILE.parquet")
+    if settings["version"] is not None:
+        if not settings["version"].isdecimal():
+            raise InvalidInput(f"version: expected a whole number, got {settings['version']!r}; set version=N")
+        settings["version"] = int(settings["version"])
+    return settings
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

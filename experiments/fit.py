@@ -1,0 +1,74 @@
+"""The numbers of a job: build its data and method, fit, evaluate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bci.dataset import Dataset
+from bci.method import Method
+from bci.metrics import Undefined, check_request, evaluate
+from bci.posterior import Posterior
+from bci.randomness import streams
+from experiments.build import build, check_settings, naming_keys
+from experiments.job import Job, dataset_columns
+from experiments.provenance import peak_memory_mb
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A fitted and evaluated job; times in seconds, memory in MB."""
+
+    dataset: Dataset
+    posterior: Posterior
+    metrics: Mapping[str, float | Undefined]
+    fit_seconds: float
+    eval_seconds: float
+    peak_memory_mb: float
+
+
+def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
+    """Run the job with two independent random streams of its seed, one to fit and one to evaluate.
+
+    Args:
+        columns: row columns that become known on the way are added here, so that an error can be recorded with them.
+
+    Raises:
+        InvalidInput: settings or data that cannot be used.
+    """
+    check_settings("metrics", job.metrics, evaluate, given=("posterior", "dataset", "rng"))
+    check_request(**job.metrics)  # rather than after a long fit
+    method = build("method", job.method, Method)  # type: ignore[type-abstract]  # it serves isinstance alone
+    dataset = build("data", job.data, Dataset)
+    columns |= dataset_columns(dataset)
+    method_rng, metrics_rng = streams(job.seed, 2)
+
+    start = time.perf_counter()
+    with naming_keys("method", job.method):
+        posterior = method.fit(dataset, method_rng)
+    columns["fit_seconds"] = time.perf_counter() - start
+    start = time.perf_counter()
+    metrics = evaluate(posterior, dataset, rng=metrics_rng, **job.metrics)
+    columns["eval_seconds"] = time.perf_counter() - start
+    columns["peak_memory_mb"] = peak_memory_mb()
+    return Result(
+        dataset=dataset,
+        posterior=posterior,
+        # NaN would read as missing in the store, so it is given its reason here.
+        metrics={name: Undefined("not a number") if value != value else value for name, value in metrics.items()},
+        fit_seconds=columns["fit_seconds"],
+        eval_seconds=columns["eval_seconds"],
+        peak_memory_mb=columns["peak_memory_mb"],
+    )
+
+
+def metric_rows(result: Result) -> list[dict[str, Any]]:
+    """The columns status, metric, value and undefined_reason, one row per metric."""
+    return [
+        {"status": "ok", "metric": name, "value": None, "undefined_reason": value.reason}
+        if isinstance(value, Undefined)
+        else {"status": "ok", "metric": name, "value": float(value), "undefined_reason": None}
+        for name, value in result.metrics.items()
+    ]

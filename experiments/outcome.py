@@ -1,0 +1,43 @@
+"""How a job says that it ended: a line for the user and `metrics.json` in its run directory."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+OK, FAILED, INVALID, INTERRUPTED = 0, 1, 2, 130  # exit codes
+OUTCOME = "metrics.json"
+
+
+def say(text: str) -> None:
+    """Write text for the user to stdout."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def complain(message: str) -> None:
+    """Write one line that begins with `error:` to stderr."""
+    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.flush()
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an exception in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def write_outcome(run_dir: Path, outcome: Mapping[str, Any]) -> None:
+    """Write `metrics.json`; every job that comes to an end leaves one, with its `status`."""
+    text = json.dumps(outcome, indent=2, allow_nan=False)
+    (run_dir / OUTCOME).write_text(text + "\n", encoding="utf-8")
+
+
+def log_traceback(run_dir: Path) -> Path:
+    """Write the traceback of the current exception to `error.log` in the run directory and return that path."""
+    path = run_dir / "error.log"
+    path.write_text(traceback.format_exc(), encoding="utf-8")
+    return path

@@ -1,0 +1,87 @@
+"""What a finished job leaves behind besides its rows: a table on the terminal and files in the run directory."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bci.metrics import Undefined
+from experiments.fit import Result
+from experiments.job import Job
+from experiments.outcome import write_outcome
+from experiments.pictures import edge_heat_map, posterior_graph
+
+
+def write_numbers(job: Job, result: Result, run_dir: Path) -> None:
+    """Write `metrics.json` and `edge_probabilities.csv`.
+
+    The CSV has a header of the variable names and then one row per cause in the same order, without row names:
+    the entry in row i and column j is the probability of i -> j. It is read back as an adjacency matrix.
+    """
+    defined = {name: value for name, value in result.metrics.items() if not isinstance(value, Undefined)}
+    undefined = {name: value.reason for name, value in result.metrics.items() if isinstance(value, Undefined)}
+    write_outcome(
+        run_dir,
+        {
+            "status": "ok",
+            "job_id": job.job_id,
+            "data": job.data_name,
+            "method": job.method_name,
+            "seed": job.seed,
+            "metrics": defined | dict.fromkeys(undefined),
+            "undefined": undefined,
+            "fit_seconds": result.fit_seconds,
+            "eval_seconds": result.eval_seconds,
+            "peak_memory_mb": result.peak_memory_mb,
+            "diagnostics": _scalars(result.posterior.diagnostics),
+        },
+    )
+    with (run_dir / "edge_probabilities.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(result.dataset.names)
+        writer.writerows(result.posterior.edge_probabilities.tolist())
+
+
+def write_pictures(job: Job, result: Result, run_dir: Path) -> None:
+    """Write `edge_probabilities.png` and `graph.png`."""
+    title = f"{job.method_name} on {job.data_name}, N = {result.dataset.num_samples}"
+    probabilities, names, truth = result.posterior.edge_probabilities, result.dataset.names, result.dataset.graph
+    edge_heat_map(probabilities, names, truth, title=title).savefig(run_dir / "edge_probabilities.png", dpi=150)
+    graph = posterior_graph(probabilities, names, truth, graph_kind=result.posterior.graph_kind, title=title)
+    graph.savefig(run_dir / "graph.png", dpi=150)
+
+
+def table(job: Job, result: Result, *, store_version: int, run_dir: Path) -> str:
+    """One compact table of a finished job; an undefined metric reads `--` and its reason."""
+    dataset = result.dataset
+    width = max([len("metric"), *map(len, result.metrics)])
+    lines = [
+        f"{job.method_name} on {job.data_name}: {dataset.num_samples} samples, {dataset.num_nodes} variables, "
+        f"seed {job.seed}",
+        "",
+        f"{'metric':<{width}}  {'value':>9}",
+    ]
+    for name, value in result.metrics.items():
+        shown = f"{'--':>9}  {value.reason}" if isinstance(value, Undefined) else f"{value:>9.3f}"
+        lines.append(f"{name:<{width}}  {shown}")
+    lines += [
+        "",
+        f"fit {result.fit_seconds:.1f} s, metrics {result.eval_seconds:.1f} s, "
+        f"peak memory {result.peak_memory_mb:.0f} MB",
+        f"job {job.job_id} in {job.store_path}, version {store_version}",
+        f"files in {run_dir}",
+    ]
+    return "\n".join(lines)
+
+
+def _scalars(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
+    """The diagnostics that are single values, in types that JSON knows; a number that is not finite becomes null."""
+    plain = {key: value.item() if getattr(value, "ndim", None) == 0 else value for key, value in diagnostics.items()}
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in plain.items()
+        if value is None or isinstance(value, bool | int | float | str)
+    }

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+from stand_ins import RandomDag
+
+from bci.dataset import Dataset
+from bci.errors import InvalidInput
+from bci.method import Method
+from experiments.build import build, check_settings
+
+TARGET = "stand_ins.RandomDag"
+
+
+def two_numbers(
+    pair: tuple[float, float], required: int, weights: list[float] | None = None, anything: object = None
+) -> None:
+    """Takes a pair, a number, and what may be left out."""
+
+
+def test_the_target_gets_its_settings():
+    method = build("method", {"_target_": TARGET, "max_parents": 3, "names": ["a", "b"], "scale": 2}, Method)
+    assert isinstance(method, RandomDag)
+    assert (method.max_parents, method.names, method.scale) == (3, ["a", "b"], 2)
+    assert type(method.names) is list
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"depth": 1}, "method.depth: unknown key; expected one of max_parents, mode, scale, names"),
+        ({"max_parents": "abc"}, "method.max_parents: expected a whole number, got 'abc'"),
+        ({"max_parents": 2.5}, "method.max_parents: expected a whole number, got 2.5"),
+        ({"max_parents": True}, "method.max_parents: expected a whole number, got True"),
+        ({"max_parents": None}, "method.max_parents: expected a whole number, got None"),
+        ({"scale": "wide"}, "method.scale: expected a number, got 'wide'"),
+        ({"mode": "nope"}, "method.mode: expected one of fit, invalid, crash, memory, interrupt, got 'nope'"),
+        ({"names": "ab"}, "method.names: expected a list of a text or null, got 'ab'"),
+        ({"names": [1]}, "method.names: expected a list of a text or null"),
+        ({"max_parents": -1}, "method.max_parents: expected at least 0, got -1"),
+    ],
+)
+def test_a_setting_the_target_cannot_take_is_named(settings, expected):
+    with pytest.raises(InvalidInput) as error:
+        build("method", {"_target_": TARGET, **settings}, Method)
+    assert str(error.value).startswith(expected)
+
+
+def test_a_target_of_another_kind_is_named():
+    with pytest.raises(InvalidInput, match=r"data\._target_: expected a Dataset, got a RandomDag"):
+        build("data", {"_target_": TARGET}, Dataset)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"pair": [1, 2.5], "required": 1}, {"pair": [1, 2], "required": 0, "weights": [1, 2.5], "anything": {"a": 1}}],
+)
+def test_values_that_fit_the_annotations_pass(settings):
+    check_settings("group", settings, two_numbers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"pair": [1], "required": 1}, "group.pair: expected a list"),
+        ({"pair": [1, "x"], "required": 1}, "group.pair: expected a list"),
+        ({"pair": [1, 2]}, "group.required: expected a value, got none"),
+        ({"pair": [1, 2], "required": 1, "weights": ["x"]}, "group.weights: expected a list"),
+    ],
+)
+def test_values_that_do_not_fit_are_named(settings, expected):
+    with pytest.raises(InvalidInput, match=expected):
+        check_settings("group", settings, two_numbers)
+
+
+def test_arguments_that_come_from_elsewhere_are_not_settings():
+    check_settings("group", {"pair": [1, 2]}, two_numbers, given=("required",))
+    with pytest.raises(InvalidInput, match=r"group\.required: unknown key"):
+        check_settings("group", {"pair": [1, 2], "required": 1}, two_numbers, given=("required",))

@@ -1,0 +1,43 @@
+"""Every file in conf/ describes something that can be built."""
+
+from __future__ import annotations
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from hydra.utils import get_object
+from omegaconf import OmegaConf
+
+from bci.metrics import check_request
+from experiments.build import check_settings
+from experiments.run import CONFIGS
+
+BUILT = [*CONFIGS.glob("data/*.yaml"), *CONFIGS.glob("method/*.yaml")]
+
+
+@pytest.mark.parametrize("file", BUILT, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_the_keys_of_a_config_are_those_its_target_takes(file):
+    settings = OmegaConf.to_container(OmegaConf.load(file))
+    check_settings(file.parent.name, settings, get_object(settings["_target_"]))
+
+
+@pytest.mark.parametrize("file", BUILT, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_a_config_composes_with_the_defaults(file):
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        config = compose("config", overrides=[f"{file.parent.name}={file.stem}"])
+    assert config[file.parent.name]["_target_"]
+    assert (config.seed, config.force, config.store.path) == (0, False, "results/store")
+
+
+@pytest.mark.parametrize("file", list(CONFIGS.glob("metrics/*.yaml")), ids=lambda file: file.stem)
+def test_the_metrics_of_a_config_exist(file):
+    check_request(**OmegaConf.to_container(OmegaConf.load(file)))
+
+
+def test_a_job_runs_where_it_is_started_and_its_directory_is_its_own():
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        config = compose("config", return_hydra_config=True)
+    HydraConfig.instance().set_config(config)
+    assert config.hydra.job.chdir is False
+    assert config.hydra.run.dir.startswith("outputs/")
+    assert "_arco_gp_" in config.hydra.run.dir

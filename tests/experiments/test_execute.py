@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import stand_ins
+
+from bci.metrics import evaluate
+from bci.randomness import streams
+from experiments.store import ResultStore, StoreWriteError
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def rows():
+        store = ResultStore(tmp_path / "store")
+        return store.rows() if store.path.exists() else pd.DataFrame()
+
+    return rows
+
+
+@pytest.fixture
+def no_fit(monkeypatch):
+    def fit(*_):
+        raise AssertionError("the method was fitted")
+
+    monkeypatch.setattr(stand_ins.RandomDag, "_fit", fit)
+
+
+def expected_numbers():
+    """The job of the fixture `config`, by hand."""
+    dataset = stand_ins.chain(num_nodes=4, seed=5)
+    method_rng, metrics_rng = streams(3, 2)
+    posterior = stand_ins.RandomDag(max_parents=2).fit(dataset, method_rng)
+    names = ["eshd", "auroc", "num_edges"]
+    return dataset, posterior, evaluate(posterior, dataset, names=names, num_graphs=10, rng=metrics_rng)
+
+
+def test_a_job_stores_one_row_per_metric_with_its_circumstances(run_job, stored):
+    dataset, _, metrics = expected_numbers()
+    ended = run_job()
+    assert (ended.code, ended.err) == (0, "")
+    rows = stored()
+    assert dict(zip(rows["metric"], rows["value"], strict=True)) == metrics
+    for column, value in {
+        "status": "ok",
+        "data_name": "chain",
+        "method": "random_dag",
+        "num_nodes": 4,
+        "num_samples": 30,
+        "data_seed": 5,
+        "method_seed": 3,
+        "data_fingerprint": dataset.fingerprint,
+        "device": "cpu",
+    }.items():
+        assert rows[column].tolist() == [value] * 3, column
+    assert rows["run_id"].nunique() == 1
+    assert (rows["fit_seconds"] > 0).all()
+    assert (rows["peak_memory_mb"] > 10).all()
+    assert rows["error"].isna().all()
+
+
+def test_a_job_leaves_its_numbers_and_pictures_in_the_run_directory(run_job, tmp_path):
+    dataset, posterior, metrics = expected_numbers()
+    run_job()
+    written = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert written["status"] == "ok"
+    assert written["metrics"] == metrics
+    assert written["diagnostics"] == {"steps": 3, "loss": 1.5, "worst": None}
+    frame = pd.read_csv(tmp_path / "run" / "edge_probabilities.csv")
+    assert tuple(frame.columns) == dataset.names
+    np.testing.assert_array_equal(frame.to_numpy(), posterior.edge_probabilities)
+    for picture in ("edge_probabilities.png", "graph.png"):
+        assert (tmp_path / "run" / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_shows_metrics_job_store_and_files(run_job, tmp_path):
+    ended = run_job({"data.with_truth": False})
+    lines = ended.out.splitlines()
+    assert lines[0] == "random_dag on chain: 30 samples, 4 variables, seed 3"
+    assert ["eshd", "--", "no", "ground", "truth"] in [line.split() for line in lines]
+    job_id = json.loads((tmp_path / "run" / "metrics.json").read_text())["job_id"]
+    assert f"job {job_id} in {tmp_path / 'store'}, version 1" in lines
+    assert f"files in {tmp_path / 'run'}" in lines
+
+
+def test_an_undefined_metric_is_null_with_its_reason(run_job, stored, tmp_path):
+    run_job({"data.with_truth": False})
+    rows = stored().set_index("metric")
+    assert pd.isna(rows.loc["eshd", "value"])
+    assert rows.loc["eshd", "undefined_reason"] == "no ground truth"
+    assert pd.isna(rows.loc["num_edges", "undefined_reason"])
+    written = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert written["metrics"]["eshd"] is None
+    assert written["undefined"]["eshd"] == "no ground truth"
+
+
+def test_a_metric_that_is_not_a_number_is_undefined(run_job, stored, monkeypatch):
+    monkeypatch.setattr("experiments.fit.evaluate", lambda *_, names, num_graphs, rng: {"eshd": float("nan")})  # noqa: ARG005
+    assert run_job().code == 0
+    assert stored()["undefined_reason"].tolist() == ["not a number"]
+
+
+def test_a_finished_job_is_skipped_and_force_runs_it_again(run_job, stored):
+    run_job()
+    again = run_job()
+    assert again.code == 0
+    assert "skipped" in again.out
+    assert "force=true" in again.out
+    assert len(again.out.splitlines()) == 1
+    assert len(stored()) == 3
+    run_job({"force": True})
+    rows = stored()
+    assert rows["run_id"].nunique() == 2
+    assert rows.groupby("metric")["value"].nunique().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "status", "message"),
+    [
+        ({"method.mode": "invalid"}, 2, "invalid", "method.mode: expected fit"),
+        ({"method.mode": "crash"}, 1, "failed", "ZeroDivisionError: a bug in two lines"),
+        ({"method.mode": "memory"}, 1, "failed", "MemoryError"),
+        ({"method.max_parents": "abc"}, 2, "invalid", "method.max_parents: expected a whole number"),
+        ({"method.max_parents": -1}, 2, "invalid", "method.max_parents: expected at least 0"),
+        ({"data.num_samples": 1}, 2, "invalid", "expected at least 2 rows"),
+        ({"data.num_nodes": "x"}, 2, "invalid", "data.num_nodes: expected a whole number"),
+        ({"metrics.names": ["nope"]}, 2, "invalid", "metrics.names: "),
+        ({"metrics.num_graphs": "x"}, 2, "invalid", "metrics.num_graphs: expected a whole number"),
+    ],
+)
+def test_an_error_is_one_line_one_row_and_an_exit_code(run_job, stored, tmp_path, changes, code, status, message):
+    ended = run_job(changes)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("error: ")
+    assert message in ended.err
+    assert len(ended.err.splitlines()) == 1
+    rows = stored()
+    assert rows["status"].tolist() == [status]
+    assert message in rows["error"][0]
+    assert rows[["metric", "value"]].isna().all(axis=None)
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["status"] == status
+    log = tmp_path / "run" / "error.log"
+    assert log.exists() == (status == "failed")
+    if status == "failed":
+        assert str(log) in ended.err
+        assert "Traceback" in log.read_text()
+    assert run_job({**changes}).code == code  # not skipped
+
+
+def test_what_was_known_when_a_job_failed_is_in_its_row(run_job, stored):
+    run_job({"method.mode": "crash"})
+    row = stored().iloc[0]
+    assert (row["num_nodes"], row["num_samples"]) == (4, 30)
+    assert pd.isna(row["fit_seconds"])
+
+
+def test_a_panic_that_is_no_exception_is_a_failure_too(run_job, stored, monkeypatch):
+    class PanicError(BaseException):
+        pass
+
+    def panic(*_):
+        raise PanicError("in Rust")
+
+    monkeypatch.setattr(stand_ins.RandomDag, "_fit", panic)
+    assert run_job().code == 1
+    assert stored()["error"].tolist() == ["PanicError: in Rust"]
+
+
+def test_an_interrupted_job_stores_nothing(run_job, stored):
+    with pytest.raises(KeyboardInterrupt):
+        run_job({"method.mode": "interrupt"})
+    assert len(stored()) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"seed": -1}, "seed: "), ({"data.path": "nowhere.csv"}, "data.path: "), ({"force": 3}, "force: ")],
+)
+def test_a_config_that_cannot_be_used_stores_nothing(run_job, stored, changes, message):
+    ended = run_job(changes)
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {message}")
+    assert len(ended.err.splitlines()) == 1
+    assert len(stored()) == 0
+
+
+@pytest.mark.usefixtures("no_fit")
+def test_a_store_that_cannot_be_written_to_is_told_before_the_fit(run_job):
+    ended = run_job({"store.path": "/proc/store"})
+    assert ended.code == 2
+    assert ended.err.startswith("error: store.path: expected a folder that can be created")
+
+
+@pytest.mark.usefixtures("no_fit")
+def test_a_wrong_metric_is_told_before_the_fit(run_job):
+    assert "metrics.names" in run_job({"metrics.names": ["eshd", "nope"]}).err
+
+
+def test_results_that_cannot_be_stored_remain_in_the_run_directory(run_job, tmp_path, monkeypatch):
+    def full(*_):
+        raise StoreWriteError("disk full")
+
+    monkeypatch.setattr(ResultStore, "append", full)
+    ended = run_job()
+    assert ended.code == 1
+    assert ended.err == f"error: the results are in {tmp_path / 'run'} but not in the store: disk full\n"
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["metrics"]["eshd"] is not None
+
+
+def test_results_that_cannot_be_drawn_are_stored(run_job, stored, monkeypatch):
+    def broken(*_, **__):
+        raise ValueError("no ink")
+
+    monkeypatch.setattr("experiments.report.edge_heat_map", broken)
+    ended = run_job()
+    assert ended.code == 1
+    assert "no ink" in ended.err
+    assert stored()["status"].tolist() == ["ok"] * 3
