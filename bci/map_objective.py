@@ -15,6 +15,7 @@ from bci.newton import QuadraticModel, ascent_step
 # Expansions are trusted this far in the four logarithms.
 TRUSTED = (0.2, 0.5, 0.3, 0.3)
 _PRIOR_STEPS = 4  # Newton steps for the prior, whose curvature changes along the way
+_FARTHEST = 3.0  # that a step may change any logarithm
 
 
 class MapEstimate(NamedTuple):
@@ -75,6 +76,7 @@ class MapObjective:
             likelihood = model.gradient + (model.hessian @ step[..., None])[..., 0]
             gradient = self.likelihood_weight * likelihood + powers - slope
             change = ascent_step(gradient, self.likelihood_weight * model.hessian - torch.diag_embed(slope))
+            change *= (_FARTHEST / change.abs().amax(dim=-1, keepdim=True)).clamp_max(1)
             near = (step.abs() <= trusted).all(dim=-1, keepdim=True)
             step = torch.where(near, step + change, step)
         here = self.estimate(model.value, model.centre)

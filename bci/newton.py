@@ -25,7 +25,7 @@ class QuadraticModel(NamedTuple):
         bend = (self.hessian @ step[..., None])[..., 0] / 2
         return self.value + (step * (self.gradient + bend)).sum(dim=-1)
 
-    def select(self, where: Tensor) -> QuadraticModel:
+    def select(self, where: Tensor | tuple[Tensor, ...]) -> QuadraticModel:
         """The expansions that a mask or an index of the leading dimensions picks."""
         return QuadraticModel(*(part[where] for part in self))
 

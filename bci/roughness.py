@@ -6,13 +6,14 @@ import torch
 from torch import Tensor
 
 from bci.kernels import rational_quadratic
+from bci.likelihood import cholesky
 from bci.pivots import squared_distances
 from bci.spectra import Spectrum
 
 _MOST_ROWS = 500  # the test takes dense matrices of this size at most
 
 
-def roughness_score(
+def shared_roughness(
     inputs: Tensor,
     targets: Tensor,
     spectrum: Spectrum,
@@ -39,10 +40,12 @@ def roughness_score(
     signal = log_outputscale.exp()[:, None, :] * spectrum.eigenvalues[:, :, None]
     share = signal / (signal + noise[:, None, :])  # A^-1 = (I - U share U^T) / noise
     every = slice(None, None, -(-len(targets) // _MOST_ROWS))
-    inputs, targets, basis = inputs[:, every], targets[every], spectrum.basis[:, every]
-    residuals = targets - basis @ (share * spectrum.projections)
+    inputs, basis = inputs[:, every], spectrum.basis[:, every]
+    residuals = targets[every] - basis @ (share * spectrum.projections)
+    # A test needs no double precision from here on.
+    inputs, basis, residuals, share = (part.float() for part in (inputs, basis, residuals, share))
     rough = rational_quadratic(
-        squared_distances(inputs, inputs), noise.new_tensor(lengthscale), noise.new_tensor(gamma)
+        squared_distances(inputs, inputs), inputs.new_tensor(lengthscale), inputs.new_tensor(gamma)
     )
     moved = rough @ basis
     inside = basis.mT @ moved
@@ -51,3 +54,31 @@ def roughness_score(
     squares = rough.square().sum(dim=(1, 2))[:, None] + (share * (inside.square() @ share)).sum(dim=1)
     squares -= 2 * torch.einsum("bj,bjt->bt", moved.square().sum(dim=1), share)
     return (energy - trace) / (2 * squares).sqrt()
+
+
+def pair_roughness(inputs: Tensor, targets: Tensor, log_parameters: Tensor, lengthscale: float, gamma: float) -> Tensor:
+    """The score of `shared_roughness` for pairs with covariances A at parameters of their own, without low rank.
+
+    Args:
+        inputs: (batch, N, parents).
+        targets: (batch, N).
+        log_parameters: (batch, 4).
+
+    Returns:
+        (batch,)
+    """
+    # A test needs no double precision.
+    inputs, targets, log_parameters = inputs.float(), targets.float(), log_parameters.float()
+    own_lengthscale, own_gamma, outputscale, noise = log_parameters.exp()[:, :, None, None].unbind(dim=1)
+    distances = squared_distances(inputs, inputs)
+    covariance = outputscale * rational_quadratic(distances, own_lengthscale, own_gamma)
+    covariance.diagonal(dim1=1, dim2=2).add_(noise[:, 0])
+    root, failed = cholesky(covariance)
+    inverse = torch.cholesky_inverse(root)
+    rough = rational_quadratic(distances, noise.new_tensor(lengthscale), noise.new_tensor(gamma))
+    solved = inverse @ targets[..., None]
+    energy = (solved * (rough @ solved)).sum(dim=(1, 2))
+    weighted = inverse @ rough
+    squares = (weighted * weighted.mT).sum(dim=(1, 2))
+    score = (energy - weighted.diagonal(dim1=1, dim2=2).sum(dim=1)) / (2 * squares).sqrt()
+    return score.masked_fill(failed, torch.inf).double()

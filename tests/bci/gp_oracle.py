@@ -48,7 +48,7 @@ def optimum(inputs, target, likelihood_weight=1.0):
 
     mode = num_parents - 1 / 30
     starts = [(1.15, 1.9, 9.9, 0.7), (1.1, 1.9, 9.9, 0.2), (0.5, 1.1, 9.9, 0.12)]
-    bounds = [(-4, 4), (-2, 2), (1, 3.5), (-9, 2)]
+    bounds = [(-4, 4), (-2, 2), (1, 3.5), (-14, 2)]
     fits = []
     for factor, *others in starts:
         start = np.log([factor * mode, *others])

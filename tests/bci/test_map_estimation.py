@@ -5,7 +5,7 @@ import pytest
 import torch
 from gp_oracle import log_likelihood, log_prior, optimum
 
-from bci import map_estimation
+from bci import expansions, map_estimation
 from bci.data.simulate import simulated_dataset
 from bci.map_estimation import MapProblem
 
@@ -42,10 +42,12 @@ def test_estimates_agree_with_dense_optima(size, likelihood_weight):
             assert float(found.score[number, target]) == pytest.approx(there, abs=NATS)
 
 
-def test_low_rank_climbs_agree_with_dense_optima(monkeypatch):
+@pytest.mark.parametrize("size", [1, 2])
+def test_shared_climbs_agree_with_dense_optima(monkeypatch, size):
+    """Of many rows, of which these are few."""
     monkeypatch.setattr(map_estimation, "_DENSE_ROWS", 0)
     rows = observations(5, 80, seed=2)
-    members = list(combinations(range(5), 2))
+    members = list(combinations(range(5), size))
     found = solve(rows, members)
     for number, members_here in enumerate(members):
         for target in set(range(5)) - set(members_here):
@@ -53,8 +55,24 @@ def test_low_rank_climbs_agree_with_dense_optima(monkeypatch):
             assert float(found.score[number, target]) == pytest.approx(score, abs=NATS)
 
 
-def test_the_better_of_two_modes_is_found():
+@pytest.mark.parametrize("dense_rows", [300, 0])
+def test_nearly_deterministic_targets(monkeypatch, dense_rows):
+    """Noise far below what low-rank kernels can tell; such pairs are climbed alone however many rows there are."""
+    monkeypatch.setattr(map_estimation, "_DENSE_ROWS", dense_rows)
+    rng = np.random.default_rng(3)
+    cause, other = rng.normal(size=(2, 80))
+    effect = np.sin(1.5 * cause) + 0.005 * rng.normal(size=80)
+    rows = np.stack([cause, other, effect], axis=1)
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=1)
+    _, score, parameters = optimum(rows[:, :1], rows[:, 2])
+    assert parameters[3] < np.log(1e-3)
+    assert float(solve(rows, [[0]]).score[0, 2]) == pytest.approx(score, abs=NATS)
+
+
+@pytest.mark.parametrize("dense_rows", [300, 0])
+def test_the_better_of_two_modes_is_found(monkeypatch, dense_rows):
     """A function rough in one input: smooth with much noise and rough with little noise are both local optima."""
+    monkeypatch.setattr(map_estimation, "_DENSE_ROWS", dense_rows)
     rng = np.random.default_rng(8)
     cause, other = rng.normal(size=(2, 200))
     effect = np.sin(5 * cause) + 0.3 * rng.normal(size=200)
@@ -79,8 +97,8 @@ def test_estimates_do_not_depend_on_the_size_of_batches(monkeypatch):
     rows = observations(6, 50, seed=3)
     members = list(combinations(range(6), 2))
     together = solve(rows, members)
-    monkeypatch.setattr(map_estimation, "_BATCH_BYTES", {"cpu": 1})
-    monkeypatch.setattr(map_estimation, "_DENSE_BYTES", {"cpu": 1})
+    monkeypatch.setattr(expansions, "_BATCH_BYTES", {"cpu": 1})
+    monkeypatch.setattr(expansions, "_DENSE_BYTES", {"cpu": 1})
     alone = solve(rows, members)
     torch.testing.assert_close(together.score, alone.score, rtol=0, atol=1e-3)
 
@@ -88,14 +106,14 @@ def test_estimates_do_not_depend_on_the_size_of_batches(monkeypatch):
 def test_batches_keep_to_their_memory(monkeypatch):
     """Expansions see so few sets at once that their matrices stay below the budget."""
     budget, num_rows = 2**20, 100
-    monkeypatch.setattr(map_estimation, "_BATCH_BYTES", {"cpu": budget})
-    original, seen = map_estimation.kernel_spectrum, []
+    monkeypatch.setattr(expansions, "_BATCH_BYTES", {"cpu": budget})
+    original, seen = expansions.kernel_spectrum, []
 
     def spy(inputs, targets, log_kernel, pivots):
         seen.append(len(inputs) * num_rows * pivots.shape[1] * 100)
         return original(inputs, targets, log_kernel, pivots)
 
-    monkeypatch.setattr(map_estimation, "kernel_spectrum", spy)
+    monkeypatch.setattr(expansions, "kernel_spectrum", spy)
     solve(observations(7, num_rows, seed=0), list(combinations(range(7), 2)))
     assert len(seen) > 1
     assert max(seen) <= budget
