@@ -23,7 +23,7 @@ _DENSE_ROWS = 300
 _TRACE_TOLERANCE, _TRACE_TOLERANCE_OF_MANY_ROWS = 2e-3, 1e-3
 # An exact expansion settles a pair whose predicted gain times step (in units of `TRUSTED`) is at most this, in nats and
 # per member of the set; or this share of it where residuals are rough and the likelihood may bend upwards again.
-_LARGEST_GAIN_TIMES_REACH, _SHARE_IF_ROUGH, _SMOOTH = 0.05, 0.2, 2.5
+_LARGEST_GAIN_TIMES_REACH, _SHARE_IF_ROUGH, _SMOOTH = 0.06, 0.2, 2.5
 # A second climb starts at these multiples of the prior modes of lengthscale and gamma and of the noise found. It is
 # made where the score of a yet rougher kernel is above a threshold that pairs with a second mode were seen to exceed,
 # unless the first climb ended at a lengthscale below the last factor times the prior mode.
