@@ -17,15 +17,19 @@ _ROOT = Path(__file__).resolve().parent.parent
 _CODE = ("bci", "baselines", "experiments", "conf")
 _PACKAGES = (
     "bci",
+    "causal-learn",
     "cdt",
     "deltalake",
     "gadjid",
+    "gcastle",
     "hydra-core",
+    "lingam",
     "networkx",
     "numpy",
     "pandas",
     "scikit-learn",
     "scipy",
+    "sumu",
     "torch",
 )
 
