@@ -29,10 +29,11 @@ class PC(PackagedMethod):
 
     Spirtes, Glymour & Scheines (2000), "Causation, prediction, and search"; the order-independent skeleton ("stable")
     is by Colombo & Maathuis (2014), "Order-independent constraint-based causal structure learning". Test results may
-    contradict each other, so the graph need not be the CPDAG of any DAG.
+    contradict each other, so the graph need not be the CPDAG of any DAG, and which of two contradicting colliders comes
+    first may depend on the order of the columns (not if collider_priority is "stronger").
 
     gCastle's search, with which the paper's figures were made, leaves out the conditioning sets among the neighbours
-    of the later variable of each pair. Its result depends on the order of the columns.
+    of the later variable of each pair. With it even the skeleton depends on the order of the columns.
 
     Args:
         implementation: "causal_learn" or "castle".
