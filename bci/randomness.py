@@ -12,15 +12,15 @@ from bci.errors import InvalidInput
 MAX_SEED = 2**63 - 1
 
 
-def streams(seed: int, n: int) -> list[np.random.Generator]:
-    """`n` independent generators spawned from one integer seed; stream k does not depend on n.
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """The generator of one purpose: independent of those of all other purposes, at this seed and at any other.
 
     Raises:
-        InvalidInput: the seed is not a whole number of at least 0.
+        InvalidInput: the seed is not a whole number from 0 to 2**63 - 1.
     """
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}")
-    return [np.random.default_rng(child) for child in np.random.SeedSequence(int(seed)).spawn(n)]
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or not 0 <= seed <= MAX_SEED:
+        raise InvalidInput(f"seed: expected a whole number from 0 to {MAX_SEED}, got {seed!r}")
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=tuple(purpose.encode())))
 
 
 def torch_generator(rng: np.random.Generator, device: torch.device | str = "cpu") -> torch.Generator:

@@ -51,8 +51,8 @@ def naming_keys(group: str, settings: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        key = re.match(r"(\w+)[.:]", str(error))
-        if key and key[1] in settings:
+        key = re.match(r"(\w+)((\.\w+)*): ", str(error))
+        if key and key[1] in settings and (not key[2] or isinstance(settings[key[1]], Mapping)):
             raise InvalidInput(f"{group}.{error}") from error
         raise
 

@@ -14,7 +14,7 @@ from baselines.isolation import MethodFailed, MethodTimeout
 from bci.errors import InvalidInput
 from experiments.job import Job, job_columns
 from experiments.outcome import FAILED, INVALID, OK, complain, log_traceback, one_line, say, write_outcome
-from experiments.provenance import peak_memory_mb, provenance
+from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
 from experiments.store import ResultStore, StoreWriteError
 
 
@@ -42,6 +42,7 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
         write_outcome(run_dir, {"status": "invalid", "error": one_line(error)})
         complain(one_line(error))
         return INVALID
+    reset_peak_memory()
     columns = {
         **job_columns(job),
         **provenance(),
@@ -89,12 +90,14 @@ def _fit_and_store(run: _Run) -> int:
     try:
         version = run.append(metric_rows(result))
     except (InvalidInput, StoreWriteError) as error:
+        write_numbers(run.job, result, run.run_dir, error=f"not stored: {one_line(error)}")
         complain(f"the results are in {run.run_dir} but not in the store: {one_line(error)}")
         return FAILED
     say(table(run.job, result, store_version=version, run_dir=run.run_dir))
     try:
         write_pictures(run.job, result, run.run_dir)
     except Exception as error:
+        write_numbers(run.job, result, run.run_dir, error=f"not drawn: {one_line(error)}")
         complain(f"the results are stored but could not be drawn, {one_line(error)}; see {log_traceback(run.run_dir)}")
         return FAILED
     return OK

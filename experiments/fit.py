@@ -11,7 +11,7 @@ from bci.dataset import Dataset
 from bci.method import Method
 from bci.metrics import Undefined, check_request, evaluate
 from bci.posterior import Posterior
-from bci.randomness import streams
+from bci.randomness import stream
 from experiments.build import build, check_settings, naming_keys
 from experiments.job import Job, dataset_columns
 from experiments.provenance import peak_memory_mb
@@ -46,14 +46,13 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
     method = build("method", job.method, Method)  # type: ignore[type-abstract]  # it serves isinstance alone
     dataset = build("data", job.data, Dataset)
     columns |= dataset_columns(dataset)
-    method_rng, metrics_rng = streams(job.seed, 2)
 
     start = time.perf_counter()
     with naming_keys("method", job.method):
-        posterior = method.fit(dataset, method_rng)
+        posterior = method.fit(dataset, stream(job.seed, "method"))
     columns["fit_seconds"] = time.perf_counter() - start
     start = time.perf_counter()
-    metrics = evaluate(posterior, dataset, rng=metrics_rng, **job.metrics)
+    metrics = evaluate(posterior, dataset, rng=stream(job.seed, "metrics"), **job.metrics)
     columns["eval_seconds"] = time.perf_counter() - start
     columns["peak_memory_mb"] = posterior.diagnostics.get("peak_memory_mb") or peak_memory_mb()
     return Result(

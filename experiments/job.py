@@ -47,8 +47,8 @@ class Job:
                     f"{group}: expected a group of settings, got {got!r}; leave it as in conf/config.yaml"
                 )
         seed, force, store = settings.get("seed"), settings.get("force"), settings["store"].get("path")
-        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-            raise InvalidInput(f"seed: expected a whole number of at least 0, got {seed!r}; set seed=0")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+            raise InvalidInput(f"seed: expected a whole number from 0 to {2**63 - 1}, got {seed!r}; set seed=0")
         if not isinstance(force, bool):
             raise InvalidInput(f"force: expected true or false, got {force!r}; set force=true or leave it out")
         if not isinstance(store, str) or not store:
@@ -114,9 +114,11 @@ def job_columns(job: Job) -> dict[str, Any]:
         "mechanism": _of_type(str, job.data.get("mechanism")),
         "expected_degree": _of_type(float, job.data.get("expected_degree")),
         "data_seed": _of_type(int, job.data.get("seed")),
+        "data_config": canonical_json(job.data),
         "method": job.method_name,
         "method_config": canonical_json(job.method),
         "method_seed": job.seed,
+        "metrics_config": canonical_json(job.metrics),
     }
 
 
@@ -160,4 +162,4 @@ def _of_type(kind: type, value: object) -> object:
     """`value` as `kind`, or None for a value of another type: the row of an invalid job keeps what fits its columns."""
     if isinstance(value, bool) or not isinstance(value, (int, float) if kind is float else kind):
         return None
-    return kind(value)
+    return None if kind is int and not -(2**63) <= value < 2**63 else kind(value)

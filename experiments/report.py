@@ -6,7 +6,6 @@ import csv
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from bci.metrics import Undefined
 from experiments.fit import Result
@@ -15,8 +14,8 @@ from experiments.outcome import write_outcome
 from experiments.pictures import edge_heat_map, posterior_graph
 
 
-def write_numbers(job: Job, result: Result, run_dir: Path) -> None:
-    """Write `metrics.json` and `edge_probabilities.csv`.
+def write_numbers(job: Job, result: Result, run_dir: Path, *, error: str | None = None) -> None:
+    """Write `metrics.json` and `edge_probabilities.csv`; with an `error`, the status is failed for all its numbers.
 
     The CSV has a header of the variable names and then one row per cause in the same order, without row names:
     the entry in row i and column j is the probability of i -> j. It is read back as an adjacency matrix.
@@ -26,7 +25,8 @@ def write_numbers(job: Job, result: Result, run_dir: Path) -> None:
     write_outcome(
         run_dir,
         {
-            "status": "ok",
+            "status": "ok" if error is None else "failed",
+            "error": error,
             "job_id": job.job_id,
             "data": job.data_name,
             "method": job.method_name,
@@ -36,7 +36,7 @@ def write_numbers(job: Job, result: Result, run_dir: Path) -> None:
             "fit_seconds": result.fit_seconds,
             "eval_seconds": result.eval_seconds,
             "peak_memory_mb": result.peak_memory_mb,
-            "diagnostics": _scalars(result.posterior.diagnostics),
+            "diagnostics": _plain(result.posterior.diagnostics),
         },
     )
     with (run_dir / "edge_probabilities.csv").open("w", newline="", encoding="utf-8") as file:
@@ -77,11 +77,14 @@ def table(job: Job, result: Result, *, store_version: int, run_dir: Path) -> str
     return "\n".join(lines)
 
 
-def _scalars(diagnostics: Mapping[str, Any]) -> dict[str, Any]:
-    """The diagnostics that are single values, in types that JSON knows; a number that is not finite becomes null."""
-    plain = {key: value.item() if getattr(value, "ndim", None) == 0 else value for key, value in diagnostics.items()}
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in plain.items()
-        if value is None or isinstance(value, bool | int | float | str)
-    }
+def _plain(value: object) -> object:
+    """Diagnostics as JSON knows them: numbers, texts, lists and mappings; a number that is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # numpy and torch
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return float(value) if isinstance(value, float) and math.isfinite(value) else None

@@ -33,10 +33,12 @@ SCHEMA = pa.schema(
         pa.field("expected_degree", pa.float64()),
         pa.field("num_samples", pa.int64()),
         pa.field("data_seed", pa.int64()),
+        pa.field("data_config", pa.string(), nullable=False),  # JSON
         pa.field("data_fingerprint", pa.string()),
         pa.field("method", pa.string(), nullable=False),
         pa.field("method_config", pa.string(), nullable=False),  # JSON
         pa.field("method_seed", pa.int64(), nullable=False),
+        pa.field("metrics_config", pa.string(), nullable=False),  # JSON
         pa.field("metric", pa.string()),  # null where the job did not finish
         pa.field("value", pa.float64()),  # null where undefined
         pa.field("undefined_reason", pa.string()),
@@ -102,9 +104,11 @@ class ResultStore:
 
         Raises:
             InvalidInput: as `prepare`.
-            ValueError: a row has an unknown column, an unknown status or lacks a required value.
+            ValueError: there is no row, or one has an unknown column, an unknown status or lacks a required value.
             StoreWriteError: the commit failed.
         """
+        if not rows:
+            raise ValueError("expected at least one row to append, got none")
         table = _as_table(rows)
         self.prepare()
         delta = self._open()
@@ -154,7 +158,10 @@ class ResultStore:
         return bool(self._query(self._open(), query).num_rows)
 
     def _query(self, delta: DeltaTable, query: str) -> pa.Table:
-        return pa.table(QueryBuilder().register("results", delta).execute(query))
+        try:
+            return pa.table(QueryBuilder().register("results", delta).execute(query))
+        except (DeltaError, OSError) as error:
+            raise self._damaged(error) from error
 
     def _exists(self) -> bool:
         return DeltaTable.is_deltatable(str(self.path))
@@ -177,7 +184,10 @@ class ResultStore:
             raise InvalidInput(
                 f"store.path: expected a result store, got '{self.path}' without one; check store.path or run a job"
             )
-        delta = DeltaTable(self.path)
+        try:
+            delta = DeltaTable(self.path)
+        except (DeltaError, OSError) as error:
+            raise self._damaged(error) from error
         if version is not None and version != delta.version():
             newest = delta.version()
             try:
@@ -188,6 +198,12 @@ class ResultStore:
                 ) from error
         self._check_schema(delta)
         return delta
+
+    def _damaged(self, error: Exception) -> InvalidInput:
+        return InvalidInput(
+            f"store.path: expected a result store that can be read, got '{self.path}' ({_first_line(error)}); "
+            "restore it from a copy or choose another store.path"
+        )
 
     def _check_schema(self, delta: DeltaTable) -> None:
         found = pa.schema(delta.schema().to_arrow())

@@ -28,7 +28,7 @@ from bci.dataset import Dataset
 from bci.kernels import NOISE_PRIOR, OUTPUTSCALE_PRIOR, SHAPE_PRIOR, lengthscale_prior
 from bci.likelihood import dense_log_marginal_likelihood
 from bci.metrics import STRUCTURE, evaluate
-from bci.randomness import streams
+from bci.randomness import stream
 from bci.scores import ScoreTable, score_parent_sets
 
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
@@ -134,8 +134,8 @@ def quality() -> Iterator[Figure]:
 
 
 def run_job(method: ArcoGP | ExactGP, data: Dataset) -> None:
-    for_method, for_metrics = streams(0, 2)
-    evaluate(method.fit(data, for_method), data, names=list(STRUCTURE), rng=for_metrics)
+    posterior = method.fit(data, stream(0, "method"))
+    evaluate(posterior, data, names=list(STRUCTURE), rng=stream(0, "metrics"))
 
 
 def random_pair(rng: np.random.Generator, num_nodes: int, size: int) -> tuple[int, tuple[int, ...]]:

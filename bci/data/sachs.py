@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from bci.data.simulate import GRAPH, dataset_on_graph
+from bci.data.simulate import dataset_on_graph
 from bci.dataset import Bools, Dataset, Floats
 from bci.errors import InvalidInput
-from bci.randomness import streams
+from bci.randomness import stream
 from bci.settings import check_choice
 
 # Column of the file -> protein, in the order of the file, which is not a topological order of the consensus graph.
@@ -106,7 +106,7 @@ def sachs_gp(
 ) -> Dataset:
     """Simulated data on the consensus graph, proteins in random order; arguments as `simulated_dataset`."""
     names = list(PROTEINS.values())
-    order = streams(seed, GRAPH + 1)[GRAPH].permutation(len(names))
+    order = stream(seed, "columns").permutation(len(names))
     return dataset_on_graph(
         consensus_graph()[np.ix_(order, order)],
         [names[node] for node in order],

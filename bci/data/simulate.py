@@ -13,12 +13,11 @@ from bci.dataset import Bools, Dataset, Floats, InterventionalSample, Scaler
 from bci.errors import InvalidInput
 from bci.mechanisms import NOISE_VARIANCE_PRIOR, GammaPrior
 from bci.random_graphs import erdos_renyi, scale_free
-from bci.randomness import streams
+from bci.randomness import stream
 from bci.scm import AdditiveNoiseModel, MechanismKind, SigmoidSigns, draw_scm
 from bci.settings import check_choice, check_count, check_number, settings_from
 
 GRAPH_MODELS = {"er": erdos_renyi, "sf": scale_free}
-GRAPH, MECHANISMS, OBSERVATIONS, INTERVENTIONS, TEST = range(5)  # streams of the data seed
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def simulated_dataset(
     check_choice("graph_model", graph_model, list(GRAPH_MODELS))
     check_count("num_nodes", num_nodes, 2)
     check_number("expected_degree", expected_degree)
-    graph = GRAPH_MODELS[graph_model](num_nodes, expected_degree, streams(seed, GRAPH + 1)[GRAPH])
+    graph = GRAPH_MODELS[graph_model](num_nodes, expected_degree, stream(seed, "graph"))
     return dataset_on_graph(
         graph,
         [f"X{node}" for node in range(num_nodes)],
@@ -115,7 +114,7 @@ def dataset_on_graph(
     interventions: Mapping[str, Any] | None,
     interventional_test: Mapping[str, Any] | None,
 ) -> Dataset:
-    """As `simulated_dataset`, on a given graph (d, d); only the stream `GRAPH` of `seed` is left unused."""
+    """As `simulated_dataset`, on a given graph (d, d); only the random stream for the graph is left unused."""
     kind: MechanismKind = check_choice("mechanism", mechanism, get_args(MechanismKind))
     signs: SigmoidSigns = check_choice("sigmoid_signs", sigmoid_signs, get_args(SigmoidSigns))
     check_count("num_samples", num_samples, 2)
@@ -126,9 +125,9 @@ def dataset_on_graph(
             f"interventions.num_targets: expected at most {len(names)}, the number of nodes, got {training.num_targets}"
         )
     with threadpool_limits(1):  # the last bits of a matrix product depend on the number of threads
-        scm = draw_scm(graph, kind, streams(seed, 5)[MECHANISMS], noise_variance=noise, sigmoid_signs=signs)
-        observational = scm.sample(num_samples, streams(seed, 5)[OBSERVATIONS])
-        interventional, mask = _training_rows(scm, Scaler.fit(observational), training, streams(seed, 5)[INTERVENTIONS])
+        scm = draw_scm(graph, kind, stream(seed, "mechanisms"), noise_variance=noise, sigmoid_signs=signs)
+        observational = scm.sample(num_samples, stream(seed, "observations"))
+        interventional, mask = _training_rows(scm, Scaler.fit(observational), training, stream(seed, "interventions"))
     return Dataset.from_raw(
         np.concatenate([observational, interventional]),
         names,
@@ -169,7 +168,7 @@ def _test_sampler(
     scm: AdditiveNoiseModel, settings: InterventionalTest, seed: int
 ) -> Callable[[Scaler], list[InterventionalSample]]:
     def draw(scaler: Scaler) -> list[InterventionalSample]:
-        rng = streams(seed, 5)[TEST]  # made here, so that every call gives the same samples
+        rng = stream(seed, "test interventions")  # made here, so that every call gives the same samples
         values = rng.uniform(-1.0, 1.0, size=(scm.graph.shape[0], settings.values_per_node))
         with threadpool_limits(1):
             return [

@@ -58,7 +58,13 @@ def evaluate(
 
 
 def check_request(names: Sequence[str], num_graphs: int = NUM_GRAPHS) -> None:
-    """Raise InvalidInput on an unknown name or on `num_graphs` below 1; for callers that want to know before a fit."""
+    """For callers that want to know before a fit.
+
+    Raises:
+        InvalidInput: no names, an unknown name, or `num_graphs` below 1.
+    """
+    if not names:
+        raise InvalidInput("metrics.names: expected at least one name, got none; name some or leave the key out")
     unknown = [name for name in names if name not in METRICS]
     if unknown:
         raise InvalidInput(f"metrics.names: expected names among {', '.join(METRICS)}, got {unknown[0]!r}; correct it")

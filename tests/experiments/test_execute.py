@@ -12,7 +12,7 @@ import pytest
 import stand_ins
 
 from bci.metrics import evaluate
-from bci.randomness import streams
+from bci.randomness import stream
 from experiments.store import ResultStore, StoreWriteError
 
 
@@ -36,10 +36,9 @@ def no_fit(monkeypatch):
 def expected_numbers():
     """The job of the fixture `config`, by hand."""
     dataset = stand_ins.chain(num_nodes=4, seed=5)
-    method_rng, metrics_rng = streams(3, 2)
-    posterior = stand_ins.RandomDag(max_parents=2).fit(dataset, method_rng)
+    posterior = stand_ins.RandomDag(max_parents=2).fit(dataset, stream(3, "method"))
     names = ["eshd", "auroc", "num_edges"]
-    return dataset, posterior, evaluate(posterior, dataset, names=names, num_graphs=10, rng=metrics_rng)
+    return dataset, posterior, evaluate(posterior, dataset, names=names, num_graphs=10, rng=stream(3, "metrics"))
 
 
 def test_a_job_stores_one_row_per_metric_with_its_circumstances(run_job, stored):
@@ -72,7 +71,7 @@ def test_a_job_leaves_its_numbers_and_pictures_in_the_run_directory(run_job, tmp
     written = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert written["status"] == "ok"
     assert written["metrics"] == metrics
-    assert written["diagnostics"] == {"steps": 3, "loss": 1.5, "worst": None}
+    assert written["diagnostics"] == {"steps": 3, "loss": 1.5, "losses": [1.0, 2.0], "worst": None}
     frame = pd.read_csv(tmp_path / "run" / "edge_probabilities.csv")
     assert tuple(frame.columns) == dataset.names
     np.testing.assert_array_equal(frame.to_numpy(), posterior.edge_probabilities)
@@ -252,10 +251,12 @@ def test_results_that_cannot_be_stored_remain_in_the_run_directory(run_job, tmp_
     ended = run_job()
     assert ended.code == 1
     assert ended.err == f"error: the results are in {tmp_path / 'run'} but not in the store: disk full\n"
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["metrics"]["eshd"] is not None
+    written = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert (written["status"], written["error"]) == ("failed", "not stored: disk full")
+    assert written["metrics"]["eshd"] is not None
 
 
-def test_results_that_cannot_be_drawn_are_stored(run_job, stored, monkeypatch):
+def test_results_that_cannot_be_drawn_are_stored(run_job, stored, tmp_path, monkeypatch):
     def broken(*_, **__):
         raise ValueError("no ink")
 
@@ -263,4 +264,5 @@ def test_results_that_cannot_be_drawn_are_stored(run_job, stored, monkeypatch):
     ended = run_job()
     assert ended.code == 1
     assert "no ink" in ended.err
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["status"] == "failed"
     assert stored()["status"].tolist() == ["ok"] * 3

@@ -17,6 +17,8 @@ COMMON = {
     "data_name": "er",
     "method": "m",
     "method_config": '{"a":1}',
+    "data_config": "{}",
+    "metrics_config": "{}",
     "method_seed": 0,
     "package_versions": "{}",
     "started_at": datetime(2025, 1, 2, tzinfo=UTC),

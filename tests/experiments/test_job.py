@@ -72,7 +72,7 @@ def test_a_data_file_counts_by_content_and_not_by_path(config, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("seed", -1, "seed: expected a whole number of at least 0, got -1"),
+        ("seed", -1, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
         ("seed", "abc", "seed: expected a whole number"),
         ("seed", True, "seed: expected a whole number"),
         ("force", "maybe", "force: expected true or false"),

@@ -5,9 +5,10 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from experiments.provenance import git_state, peak_memory_mb, provenance
+from experiments.provenance import git_state, peak_memory_mb, provenance, reset_peak_memory
 
 STATUS = Path("/proc/self/status")
 
@@ -59,3 +60,12 @@ def test_versions_are_those_installed():
 def test_peak_memory_is_what_the_kernel_counts():
     counted = next(line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     assert peak_memory_mb() == pytest.approx(int(counted) * 1024 / 1e6, rel=0.02)
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="the kernel does not count anew")
+def test_peak_memory_of_a_job_is_not_that_of_the_one_before():
+    large = np.ones(50_000_000)
+    with_large = peak_memory_mb()
+    del large
+    reset_peak_memory()
+    assert peak_memory_mb() < with_large - 300

@@ -58,8 +58,8 @@ def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
         (["hydra.run.dir=/proc/run"], "hydra.run.dir: expected a folder that can be written to"),
         (["~data"], "data: expected a group of settings"),
         (["data=csv"], "data.path: expected a value, got none; set data.path=..."),
-        (["seed=-1"], "seed: expected a whole number of at least 0, got -1"),
-        (["seed=abc"], "seed: expected a whole number of at least 0, got 'abc'"),
+        (["seed=-1"], "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
+        (["seed=abc"], "seed: expected a whole number from 0 to 9223372036854775807, got 'abc'"),
     ],
 )
 def test_a_command_that_cannot_be_run_is_one_line_and_stores_nothing(command, stand_in_method, arguments, message):

@@ -22,6 +22,8 @@ def row(job_id: str = "a", **values: object) -> dict[str, object]:
         "data_name": "er",
         "method": "m",
         "method_config": "{}",
+        "data_config": "{}",
+        "metrics_config": "{}",
         "method_seed": 0,
         "package_versions": "{}",
         "started_at": START,
@@ -170,3 +172,17 @@ def test_latest_keeps_the_newest_finished_run_of_every_job(tmp_path):
         ("new", "tpr", 2.0),
         ("other", "eshd", 3.0),
     ]
+
+
+def test_an_append_of_no_rows_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="at least one row"):
+        ResultStore(tmp_path / "store").append([])
+
+
+def test_a_damaged_store_is_one_clear_error(tmp_path):
+    store = ResultStore(tmp_path / "store")
+    store.append([row()])
+    for commit in (tmp_path / "store" / "_delta_log").glob("*.json"):
+        commit.write_text("{")
+    with pytest.raises(InvalidInput, match="expected a result store that can be read"):
+        store.done("a")

@@ -158,3 +158,9 @@ def test_configured_metrics_exist(pytestconfig):
     config = yaml.safe_load((pytestconfig.rootpath / "conf" / "metrics" / "structure.yaml").read_text())
     assert set(config["names"]) <= set(METRICS)
     assert config["num_graphs"] >= 1
+
+
+def test_no_metrics_at_all_are_refused(truth_and_graphs):
+    truth, graphs = truth_and_graphs
+    with pytest.raises(InvalidInput, match=r"metrics\.names: expected at least one name"):
+        evaluate(GraphPosterior(graphs), truth, names=[], rng=np.random.default_rng(0))
