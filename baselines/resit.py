@@ -21,8 +21,8 @@ class RESIT(PackagedMethod):
     """RESIT: the variable whose regression residuals depend least on the others comes last, and so on.
 
     Peters, Mooij, Janzing & Schoelkopf (2014), "Causal discovery with continuous additive noise models". Regressions
-    are Gaussian processes with the kernel, priors and MAP-II hyper-parameters of ARCO-GP; HSIC measures dependence. Edges
-    are tested one after the other in the order of the columns, on which the result may depend a little.
+    are Gaussian processes with the kernel, priors and MAP-II hyper-parameters of ARCO-GP; HSIC measures dependence.
+    Edges are tested one after the other in the order of the columns, on which the result may depend a little.
 
     Args:
         alpha: level of the tests that leave out edges.
