@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-import torch
 
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.marginalisation import log_order_evidence
 from bci.method import Method
-from bci.order_posterior import OrderPosterior, sample_weighted_orders
+from bci.order_posterior import OrderPosterior, SampledOrderPosterior, exact_posterior, sample_weighted_orders
 from bci.orders import (
     AutoregressiveOrders,
-    ExactOrders,
     PlackettLuceOrders,
     TrainingSettings,
     train_orders,
@@ -24,7 +22,7 @@ from bci.orders.exact import check_exact_orders_fit
 from bci.orders.training import OrderWeights, effective_sample_size
 from bci.parent_sets import ParentSets
 from bci.scores import LikelihoodWeight, ScoreTable, score_parent_sets
-from bci.settings import check_choice, check_count, check_number
+from bci.settings import check_choice, check_count, check_device, check_number
 
 OrderModelName = Literal["mlp", "plackett_luce", "exact"]
 
@@ -38,7 +36,7 @@ class ArcoGP(Method):
         order_model: "mlp" (ARCO), "plackett_luce", or "exact" (sums over all orders).
         order_weights: weights of sampled orders, "paper" or "importance"; see `bci.orders.training`.
         likelihood_weight: "full" or "per_sample"; see `bci.scores`.
-        num_orders: sampled orders that edge probabilities are averaged over; not used for exact orders.
+        num_orders: weighted orders that stand for the order posterior; not used for exact orders.
         num_graphs_per_order: graphs drawn from every order when graphs are sampled.
         steps, orders_per_step, learning_rate, prior_std, baseline_decay, patience, tolerance: training of the order
             model; see `bci.orders.training.TrainingSettings`.
@@ -92,7 +90,7 @@ class ArcoGP(Method):
     def posterior(self, table: ScoreTable, rng: np.random.Generator) -> OrderPosterior:
         """The second half of the fit: causal orders, given the scores of all parent sets."""
         if self.order_model == "exact":
-            return exact_posterior(table, self.num_graphs_per_order)
+            return exact_posterior(table)
         num_nodes = table.parent_sets.num_nodes
         model: AutoregressiveOrders | PlackettLuceOrders
         if self.order_model == "mlp":
@@ -114,57 +112,14 @@ class ArcoGP(Method):
         )
         orders = sample_weighted_orders(table, model, self.order_weights, self.num_orders, rng)
         diagnostics["effective_sample_size"] = effective_sample_size(orders.weights)
-        return OrderPosterior(table, model, orders, self.order_weights, self.num_graphs_per_order, diagnostics)
+        return SampledOrderPosterior(table, model, orders, self.num_graphs_per_order, diagnostics)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactGP(Method):
-    """The model of ARCO-GP with the exact posterior over all causal orders instead of a learnt one.
+class ExactGP(ArcoGP):
+    """The model of ARCO-GP with all causal orders summed exactly instead of learnt; settings of learning do nothing."""
 
-    Args:
-        max_parents, likelihood_weight, num_graphs_per_order, device: as for `ArcoGP`.
-
-    Raises:
-        InvalidInput: a setting out of range.
-    """
-
-    uses_interventional_data: ClassVar[bool] = True
-
-    max_parents: int = 2
-    likelihood_weight: LikelihoodWeight = "full"
-    num_graphs_per_order: int = 1
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        self._arco()
-
-    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> OrderPosterior:
-        return self._arco()._fit(dataset, rng)
-
-    def _arco(self) -> ArcoGP:
-        return ArcoGP(
-            order_model="exact",
-            max_parents=self.max_parents,
-            likelihood_weight=self.likelihood_weight,
-            num_graphs_per_order=self.num_graphs_per_order,
-            device=self.device,
-        )
-
-
-def exact_posterior(table: ScoreTable, num_graphs_per_order: int = 1) -> OrderPosterior:
-    """The posterior given scores, with all orders summed exactly."""
-    model = ExactOrders(table)
-    diagnostics = {"log_evidence": model.log_evidence}
-    return OrderPosterior(table, model, None, num_graphs_per_order=num_graphs_per_order, diagnostics=diagnostics)
-
-
-def check_device(key: str, device: str) -> None:
-    """Raise InvalidInput unless torch can compute on `device`."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # the latter where torch was built without it
-        message = f"{key}: expected a torch device that this machine has, got {device!r}; use cpu"
-        raise InvalidInput(message) from error
+    order_model: OrderModelName = "exact"
 
 
 _COUNTS = {

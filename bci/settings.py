@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from bci.errors import InvalidInput
 
@@ -34,6 +35,14 @@ def check_choice(key: str, value: object, choices: Sequence[Choice]) -> Choice:
         if value == choice:
             return choice
     raise InvalidInput(f"{key}: expected one of {', '.join(map(str, choices))}, got {value!r}")
+
+
+def check_device(key: str, value: str) -> None:
+    """Raise InvalidInput unless `value` names a torch device that computes in float64 on this machine."""
+    try:
+        torch.ones(1, dtype=torch.float64, device=value).item()
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        raise InvalidInput(f"{key}: expected a torch device that this machine has, got {value!r}; use cpu") from error
 
 
 def settings_from(kind: type[Settings], key: str, values: Mapping[str, Any]) -> Settings:

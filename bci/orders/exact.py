@@ -29,21 +29,29 @@ _logger = logging.getLogger(__name__)
 
 
 def check_exact_orders_fit(num_nodes: int) -> None:
-    """Warn above 22 nodes, and refuse what memory cannot hold.
+    """For callers that want to know before they compute scores: refuse what memory cannot hold, warn above 22 nodes.
 
     Raises:
         InvalidInput: with the estimate and what is free.
     """
-    with np.errstate(over="ignore"):  # infinite for a thousand nodes
-        needed = float(np.ldexp(8.0 * (num_nodes + _EXTRA_TABLES), num_nodes))
-    free = float(psutil.virtual_memory().available)
+    _refuse_beyond_memory(num_nodes)
+    if num_nodes > _MANY_NODES:
+        gibibytes = _bytes_needed(num_nodes) / 2**30
+        _logger.warning("exact orders of %d variables take about %.1f GiB", num_nodes, gibibytes)
+
+
+def _refuse_beyond_memory(num_nodes: int) -> None:
+    needed, free = _bytes_needed(num_nodes), float(psutil.virtual_memory().available)
     if needed > free:
         raise InvalidInput(
             f"exact orders: expected enough memory for {num_nodes} variables, got {free / 2**30:,.1f} GiB free of "
             f"{needed / 2**30:,.1f} GiB needed; use method=arco_gp or fewer variables"
         )
-    if num_nodes > _MANY_NODES:
-        _logger.warning("exact orders of %d variables take about %.1f GiB", num_nodes, needed / 2**30)
+
+
+def _bytes_needed(num_nodes: int) -> float:
+    with np.errstate(over="ignore"):  # infinite for a thousand nodes
+        return float(np.ldexp(8.0 * (num_nodes + _EXTRA_TABLES), num_nodes))
 
 
 class ExactOrders:
@@ -59,7 +67,7 @@ class ExactOrders:
     def __init__(self, table: ScoreTable) -> None:
         self._table = table
         self._num_nodes = table.parent_sets.num_nodes
-        check_exact_orders_fit(self._num_nodes)
+        _refuse_beyond_memory(self._num_nodes)
         self._bitmasks = table.parent_sets.bitmasks.numpy()
         self._scores: Floats = table.scores.cpu().numpy()
         self._counts = popcounts(self._num_nodes)

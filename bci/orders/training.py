@@ -93,7 +93,7 @@ def train_orders(
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
-        losses.append(math.log(len(orders)) - float(torch.logsumexp(log_weights, dim=0)))
+        losses.append(-_log_mean_evidence(log_weights, orders.shape[1], settings.order_weights))
         sizes.append(effective_sample_size(weights))
         smoothed = losses[-1] if step == 0 else decay * smoothed + (1 - decay) * losses[-1]
         if smoothed < best - settings.tolerance:
@@ -101,3 +101,9 @@ def train_orders(
         elif settings.patience and step - best_step >= settings.patience:
             break
     return {"losses": losses, "effective_sample_sizes": sizes, "steps": len(losses)}
+
+
+def _log_mean_evidence(log_weights: Tensor, num_nodes: int, kind: OrderWeights) -> float:
+    """Estimate of `log E[p(D | L)]`, over the model for "paper" and over uniform orders for "importance" weights."""
+    log_mean = float(torch.logsumexp(log_weights, dim=0)) - math.log(len(log_weights))
+    return log_mean if kind == "paper" else log_mean - math.lgamma(num_nodes + 1)

@@ -7,7 +7,6 @@ import torch
 from bci.errors import InvalidInput
 from bci.randomness import stream, torch_generator
 
-
 PURPOSES = ("graph", "mechanisms", "method", "metrics")
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from bci.settings import check_choice, check_count, check_number, settings_from
 from bci.errors import InvalidInput
+from bci.settings import check_choice, check_count, check_number, settings_from
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,9 @@ def test_training_interventions_set_one_node_to_the_value_asked_for():
 
 
 def test_training_interventions_reach_the_descendants_only():
-    dataset = simulate(seed=4, num_samples=500, interventions={"num_targets": 6, "samples_per_target": 500, "value": 5.0})
+    dataset = simulate(
+        seed=4, num_samples=500, interventions={"num_targets": 6, "samples_per_target": 500, "value": 5.0}
+    )
     reachable = np.linalg.matrix_power(np.eye(6) + dataset.graph, 6) > 0
     for start in range(500, 3500, 500):
         rows = slice(start, start + 500)
