@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import importlib.util
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -37,6 +41,13 @@ def test_the_chains_depend_on_the_seed_alone(chain):
     fits = [GADGET(**settings).fit(chain, np.random.default_rng(seed)).edge_probabilities for seed in (0, 0, 1)]
     np.testing.assert_array_equal(fits[0], fits[1])
     assert (fits[0] != fits[2]).any()
+
+
+def test_sumu_reads_every_setting():
+    """It ignores those that it does not know."""
+    source = (Path(importlib.util.find_spec("sumu").origin).parent / "gadget.py").read_text()
+    read = set(re.findall(r'kwargs\.get\("(\w+)"\)', source.partition("class DAGR:")[0]))
+    assert read == {*GADGET().settings, "data", "cp_path", "ess"}  # a file, and what only score "bdeu" has
 
 
 def test_families_are_node_first_and_parents_second():
