@@ -5,7 +5,6 @@ import pytest
 
 from baselines.pc import PC
 from bci.cpdag import dag_to_cpdag
-from bci.data.simulate import simulated_dataset
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.metrics import Undefined, evaluate
@@ -27,14 +26,11 @@ def test_a_chain_has_undirected_edges(chain, rng, implementation):
 
 
 @pytest.mark.parametrize("priority", ["existing", "stronger"])
-def test_the_order_of_the_columns_may_matter_for_contradicting_colliders_alone(rng, priority):
-    dataset = simulated_dataset(
-        graph_model="er", num_nodes=8, expected_degree=1.5, mechanism="linear", num_samples=500, seed=1
-    )
+def test_the_order_of_the_columns_may_matter_for_contradicting_colliders_alone(contradictory, rng, priority):
     order = np.random.default_rng(1).permutation(8)
-    permuted = Dataset.from_raw(dataset.observations[:, order], [dataset.names[i] for i in order])
+    permuted = Dataset.from_raw(contradictory.observations[:, order], [contradictory.names[i] for i in order])
     method = PC(collider_priority=priority)
-    graph, other = (method.fit(data, rng).sample_graphs(1, rng).graphs[0] for data in (dataset, permuted))
+    graph, other = (method.fit(data, rng).sample_graphs(1, rng).graphs[0] for data in (contradictory, permuted))
     graph = graph[np.ix_(order, order)]
     np.testing.assert_array_equal(graph | graph.T, other | other.T)
     assert (graph == other).all() == (priority == "stronger")
@@ -44,12 +40,9 @@ def test_a_level_near_one_keeps_more_edges(collider, rng):
     assert PC(alpha=0.9).fit(collider, rng).edge_probabilities.sum() > collider.graph.sum()
 
 
-def test_a_result_that_is_no_cpdag_has_a_distance_but_no_effects(rng):
-    dataset = simulated_dataset(
-        graph_model="er", num_nodes=8, expected_degree=2, mechanism="gp", num_samples=100, seed=0
-    )
-    found = PC(implementation="castle").fit(dataset, rng), PC().fit(dataset, rng)
-    invalid, valid = (evaluate(one, dataset, names=["eshd", "p_aid"], rng=rng) for one in found)
+def test_a_result_that_is_no_cpdag_has_a_distance_but_no_effects(contradictory, rng):
+    found = PC(implementation="castle").fit(contradictory, rng), PC().fit(contradictory, rng)
+    invalid, valid = (evaluate(one, contradictory, names=["eshd", "p_aid"], rng=rng) for one in found)
     assert isinstance(invalid["p_aid"], Undefined)
     assert 0 < invalid["eshd"] < 30
     assert 0 < valid["p_aid"] < 1
