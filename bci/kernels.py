@@ -78,6 +78,18 @@ def rational_quadratic_derivatives(squared_distances: Tensor, lengthscale: Tenso
     return KernelDerivatives(kernel, (first_u, first_v), (second_uu, second_uv, second_vv))
 
 
+def rational_quadratic_first_derivatives(
+    squared_distances: Tensor, lengthscale: Tensor, gamma: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The value and first derivatives of `rational_quadratic_derivatives`, without the second."""
+    q = squared_distances / (2 * gamma * lengthscale**2)
+    log_kernel = torch.log1p(q).mul_(-gamma)
+    kernel = log_kernel.exp()
+    scaled = q.div_(q + 1).mul_(gamma)
+    first_v = log_kernel.add_(scaled).mul_(kernel)
+    return kernel, (scaled.mul_(2).mul_(kernel), first_v)
+
+
 @dataclass(frozen=True)
 class NormalInverseGamma:
     """Conjugate model of a root: x ~ N(m, v), v ~ InvGamma(alpha, beta), m | v ~ N(mu, v / kappa).

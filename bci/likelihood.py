@@ -6,30 +6,19 @@ lengthscale, gamma, outputscale, noise variance.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
 
 import torch
 from torch import Tensor
 
 from bci.kernels import LOG_2PI, NOISE_PRIOR, OUTPUTSCALE_PRIOR, rational_quadratic
-from bci.spectra import Spectrum, SpectrumDerivatives, squared_distances
+from bci.newton import QuadraticModel, ascent_step
+from bci.pivots import squared_distances
+from bci.spectra import Spectrum, SpectrumDerivatives
 
 _STARTING_NOISE = (0.04, 0.2, 0.8)
+_LEAST_NOISE = 1e-4  # below, what a low-rank kernel leaves out matters
 _LONGEST_STEP = 1.0
-
-
-class QuadraticModel(NamedTuple):
-    """Second-order expansion of the log marginal likelihood at `centre`, for every target."""
-
-    centre: Tensor  # (batch, targets, 4)
-    value: Tensor  # (batch, targets)
-    gradient: Tensor  # (batch, targets, 4)
-    hessian: Tensor  # (batch, targets, 4, 4)
-
-    def predict(self, step: Tensor) -> Tensor:
-        """The log marginal likelihood at `centre + step`."""
-        bend = (self.hessian @ step[..., None])[..., 0] / 2
-        return self.value + (step * (self.gradient + bend)).sum(dim=-1)
 
 
 def log_marginal_likelihood(spectrum: Spectrum, log_outputscale: Tensor, log_noise: Tensor, num_rows: int) -> Tensor:
@@ -56,15 +45,33 @@ def dense_log_marginal_likelihood(inputs: Tensor, targets: Tensor, log_parameter
     covariance = outputscale * rational_quadratic(squared_distances(inputs, inputs), lengthscale, gamma)
     covariance.diagonal(dim1=1, dim2=2).add_(noise[:, 0])
     root = torch.linalg.cholesky(covariance)
-    whitened = torch.linalg.solve_triangular(root, targets[..., None], upper=False)[..., 0]
-    log_determinant = 2 * root.diagonal(dim1=1, dim2=2).log().sum(dim=1)
-    return -0.5 * (whitened.square().sum(dim=1) + log_determinant + targets.shape[1] * LOG_2PI)
+    solved = torch.cholesky_solve(targets[..., None], root)[..., 0]
+    return log_density(targets, solved, log_determinant_of(root))
+
+
+def log_density(targets: Tensor, solved: Tensor, log_determinant: Tensor) -> Tensor:
+    """`log N(y; 0, A)` (batch,) for targets y and `solved` = A^-1 y, each (batch, N)."""
+    return -0.5 * ((targets * solved).sum(dim=1) + log_determinant + targets.shape[1] * LOG_2PI)
+
+
+def cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Lower Cholesky factors of matrices (batch, n, n), and which failed (batch,); those have the identity instead."""
+    root, info = torch.linalg.cholesky_ex(matrix)
+    failed = info > 0
+    if failed.any():
+        root[failed] = torch.eye(matrix.shape[1]).to(root)
+    return root, failed
+
+
+def log_determinant_of(root: Tensor) -> Tensor:
+    """Log determinants (batch,) of the matrices with Cholesky factors `root` (batch, n, n)."""
+    return 2 * root.diagonal(dim1=1, dim2=2).log().sum(dim=1)
 
 
 def best_outputscale_and_noise(
     spectrum: Spectrum, num_rows: int, likelihood_weight: float, *, max_steps: int = 50, tolerance: float = 1e-3
 ) -> tuple[Tensor, Tensor]:
-    """Maximise `likelihood_weight * log likelihood + log prior` over outputscale and noise variance.
+    """Maximise `likelihood_weight * log likelihood + log prior` over outputscale and noise variance, down to 1e-4.
 
     Newton steps in their logarithms, from the best of several starting noise variances.
 
@@ -88,7 +95,7 @@ def best_outputscale_and_noise(
             hessian[..., index, index] -= prior.rate * parameter.exp()
         step = ascent_step(gradient, hessian).clamp(-_LONGEST_STEP, _LONGEST_STEP)
         log_outputscale = log_outputscale + step[..., 0]
-        log_noise = log_noise + step[..., 1]
+        log_noise = (log_noise + step[..., 1]).clamp_min(math.log(_LEAST_NOISE))
         if step.abs().max() < tolerance:
             break
     return log_outputscale, log_noise
@@ -110,11 +117,11 @@ def expand_likelihood(
         log_kernel_parameters: (batch, 2), where the spectra were taken.
         log_outputscale, log_noise: (batch, targets).
     """
+    eigenvalues = spectrum.eigenvalues[:, :, None]
     scale = log_outputscale.exp()[:, None, :]
-    variances = scale * spectrum.eigenvalues[:, :, None] + log_noise.exp()[:, None, :]
-    precision = 1 / variances
+    precision = 1 / (scale * eigenvalues + log_noise.exp()[:, None, :])
     solved = spectrum.projections * precision  # U^T A^-1 y
-    share = scale * spectrum.eigenvalues[:, :, None] * precision  # of the signal in each direction's variance
+    share = scale * eigenvalues * precision  # of the signal in each direction's variance
     scale = scale[:, 0]
 
     batch, targets = log_noise.shape
@@ -130,8 +137,8 @@ def expand_likelihood(
         overall = scale * (traces / 2 - forms).sum(dim=1)
         hessian[..., a, 2] = hessian[..., 2, a] = gradient[..., a] + in_signal
         hessian[..., a, 3] = hessian[..., 3, a] = overall - in_signal
-    for (a, b), matrix in zip(((0, 0), (0, 1), (1, 1)), derivatives.second, strict=True):
-        curvature = ((matrix @ solved) * solved - precision * matrix.diagonal(dim1=1, dim2=2)[:, :, None]).sum(dim=1)
+    for (a, b), product in zip(((0, 0), (0, 1), (1, 1)), derivatives.second, strict=True):
+        curvature = product.forms(solved) - (precision * product.diagonal()[:, :, None]).sum(dim=1)
         products = ((derivatives.first[a] * derivatives.first[b]) @ precision) * precision / 2
         products -= images[a] * precision * images[b]
         hessian[..., a, b] = hessian[..., b, a] = scale / 2 * curvature + scale.square() * products.sum(dim=1)
@@ -141,26 +148,6 @@ def expand_likelihood(
     centre[..., 2], centre[..., 3] = log_outputscale, log_noise
     value = log_marginal_likelihood(spectrum, log_outputscale, log_noise, num_rows)
     return QuadraticModel(centre, value, gradient, hessian)
-
-
-def ascent_step(gradient: Tensor, hessian: Tensor) -> Tensor:
-    """Newton step (..., n) uphill for a gradient (..., n) and a Hessian (..., n, n), made concave where it is not."""
-    root = torch.linalg.cholesky(-concave(hessian))
-    return torch.cholesky_solve(gradient[..., None], root)[..., 0]
-
-
-def concave(hessian: Tensor) -> Tensor:
-    """The Hessian (..., n, n), its eigenvalues replaced by minus their magnitude unless all are negative.
-
-    Saddle-free Newton, Dauphin et al. (2014), "Identifying and attacking the saddle point problem".
-    """
-    bad = torch.linalg.cholesky_ex(-hessian).info > 0
-    if not bad.any():
-        return hessian
-    eigenvalues, vectors = torch.linalg.eigh(hessian[bad])
-    hessian = hessian.clone()
-    hessian[bad] = -(vectors * eigenvalues.abs().clamp_min(1e-6)[..., None, :]) @ vectors.mT
-    return hessian
 
 
 def _noise_derivatives(
@@ -182,5 +169,5 @@ def _noise_derivatives(
     mixed = s - s2 - 2 * st + 2 * s2t
     diagonal_outputscale = st - 2 * s2t - s + s2
     diagonal_noise = 3 * st - t - 2 * s2t - s + s2 - outside
-    hessian = torch.stack([diagonal_outputscale, mixed, mixed, diagonal_noise], dim=-1).unflatten(-1, (2, 2)) / 2
-    return gradient, hessian
+    hessian = torch.stack([diagonal_outputscale, mixed, mixed, diagonal_noise], dim=-1) / 2
+    return gradient, hessian.reshape(*hessian.shape[:-1], 2, 2)

@@ -1,8 +1,8 @@
 """MAP-II hyper-parameters of many (parent set, target) pairs at once, by a trust-region Newton method.
 
-At a point in (lengthscale, gamma) one spectrum per parent set gives the log marginal likelihoods of all targets to
-second order in all four hyper-parameters. A target whose optimum lies within reach of the expansion is done; the
-others are expanded again where their optimum is predicted, together with targets of the same set nearby.
+One spectrum of a parent set's kernel gives the log marginal likelihoods of all targets to second order in all four
+hyper-parameters. It is taken where targets that do not depend on the set end up, which settles most pairs. The others
+are climbed one by one, and so are pairs whose residuals suggest a second mode, of a rougher function with less noise.
 """
 
 from __future__ import annotations
@@ -10,48 +10,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from bci.kernels import NOISE_PRIOR, OUTPUTSCALE_PRIOR, SHAPE_PRIOR, Gamma, lengthscale_prior
-from bci.likelihood import (
-    QuadraticModel,
-    ascent_step,
-    best_outputscale_and_noise,
-    dense_log_marginal_likelihood,
-    expand_likelihood,
-    log_marginal_likelihood,
-)
-from bci.spectra import kernel_spectrum, kernel_spectrum_derivatives, select_pivots
+from bci.likelihood import best_outputscale_and_noise, expand_likelihood
+from bci.map_objective import TRUSTED, MapEstimate, MapObjective
+from bci.newton import QuadraticModel, concatenate, secant_corrected
+from bci.pair_likelihood import dense_expansion, low_rank_expansion
+from bci.pivots import select_pivots
+from bci.roughness import roughness_score
+from bci.spectra import kernel_spectrum
 
-# Error allowed in the trace of a kernel matrix of unit diagonal; costs 0.005 nats in the worst case seen.
+# Error allowed in the trace of a kernel matrix of unit diagonal; costs up to 0.01 nats.
 _TRACE_TOLERANCE = 1e-3
-# An expansion is trusted this far in the four logarithms if the gain it predicts, times the step, is small too.
-_TRUSTED = (0.2, 0.5, 0.3, 0.3)
-_LARGEST_GAIN_TIMES_STEP = 0.02
-_LONGEST_MOVE = (0.4, 0.8)
-# Beyond, up to this many times as far, the prediction is checked by an exact likelihood, and stands if the loss is small.
-_VERIFIABLE = 2.5
-_LARGEST_LOSS = 0.01
-_DENSE_ROWS = 400  # exact likelihoods take dense matrices up to here
-_CELL = (0.15, 0.4)  # pairs whose next (log lengthscale, log gamma) fall into one cell share an expansion
-_MAX_ROUNDS = 20
-# The likelihood can have a second mode, of a rougher function with less noise. It is looked for at these multiples of
-# the prior modes, coarsely, and climbed where this comes within `_PROBE_MARGIN` nats of the best so far.
-_ROUGH = (0.45, 0.58)
-_PROBE_TRACE_TOLERANCE = 5e-2
-_PROBE_MARGIN = 6.0
+# A shared expansion settles a pair whose predicted gain times step (in units of `TRUSTED`) is at most this, in nats.
+_LARGEST_GAIN_TIMES_REACH = 0.1
+# A climb, with its approximate Hessians, ends where no more than this is to be gained.
+_LARGEST_GAIN = 0.01
+_LONGEST_MOVE = (0.5, 0.8, 0.5, 1.0)
+_SHORTEST_MOVE = 1e-3  # as a share of the move first tried
+_MAX_ROUNDS = 40
+# Climbs take dense matrices up to this number of rows, so many bytes of one at a time as stay in the cache.
+_DENSE_ROWS = 300
+_DENSE_BYTES = {"cpu": 2**20, "cuda": 2**28}
+# A second climb starts at these multiples of the prior modes of lengthscale and gamma and of the noise found. It is
+# made where the score of a yet rougher kernel is above a threshold that pairs with a second mode were seen to exceed,
+# unless the first climb ended at a lengthscale below the last factor times the prior mode.
+_ROUGH_LENGTHSCALE, _ROUGH_GAMMA, _ROUGH_NOISE = 0.45, 0.58, 0.4
+_TEST_LENGTHSCALE, _TEST_GAMMA, _LEAST_ROUGHNESS = 0.25, 0.58, 3.5
+_ROUGH_ALREADY = 0.65
 _BATCH_BYTES = {"cpu": 2**24, "cuda": 2**31}
-
-
-class MapEstimate(NamedTuple):
-    """The maximum for every (set, target); -inf and nan where the target is in the set."""
-
-    objective: Tensor  # (sets, targets), likelihood_weight * log p(x | psi) + log p(psi)
-    score: Tensor  # (sets, targets), log p(x | psi) + log p(psi)
-    parameters: Tensor  # (sets, targets, 4), logarithms of lengthscale, gamma, outputscale, noise variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +60,28 @@ class MapProblem:
     likelihood_weight: float = 1.0
 
     def solve(self) -> MapEstimate:
-        """The better of the mode near the prior's and, where there seems to be one, the rougher mode."""
-        valid = ~(self.members[:, :, None] == self.nodes).any(dim=1)
-        lengthscale, gamma = self._priors[0].mode, self._priors[1].mode
-        # Most targets do not depend on the set, and this is about where they end up.
-        flatter = 1 + self.likelihood_weight * 0.25 * 0.7 ** (self._size - 1) * (len(self.rows) / 200) ** 0.25
-        estimate = self._climb(valid, (lengthscale * flatter, gamma))
-        rough = (lengthscale * _ROUGH[0], gamma * _ROUGH[1])
-        promising = valid & (self._probe(rough) > estimate.objective - _PROBE_MARGIN)
-        if promising.any():
-            other = self._climb(promising, rough)
-            better = other.objective > estimate.objective
-            for found, alternative in zip(estimate, other, strict=True):
-                found[better] = alternative[better]
+        """Estimates (sets, targets); -inf and nan where the target is in the set."""
+        valid = ~self._is_member
+        model, roughness = self._expand_sets()
+        prediction = self._objective.predict(model)
+        estimate = prediction.there
+        settled = (prediction.reach <= 1) & (prediction.gain * prediction.reach <= _LARGEST_GAIN_TIMES_REACH)
+        pending = valid & ~settled
+        if pending.any():
+            estimate.update(pending, self._climb(pending, model.select(pending)))
+        suspect = valid & (roughness > _LEAST_ROUGHNESS)
+        suspect &= estimate.parameters[..., 0].exp() > _ROUGH_ALREADY * self._prior_modes[0]
+        if suspect.any():
+            estimate.update(suspect, self._second_climb(suspect, estimate.select(suspect)))
+        estimate.objective[~valid] = -torch.inf
+        estimate.score[~valid] = -torch.inf
+        estimate.parameters[~valid] = torch.nan
         return estimate
+
+    @cached_property
+    def _is_member(self) -> Tensor:
+        """(sets, targets) bool, whether the target is in the set."""
+        return (self.members[:, :, None] == self.nodes).any(dim=1)
 
     @property
     def _size(self) -> int:
@@ -95,162 +92,118 @@ class MapProblem:
         return self.rows[:, self.nodes]
 
     @cached_property
-    def _priors(self) -> tuple[Gamma, ...]:
-        return lengthscale_prior(self._size), SHAPE_PRIOR, OUTPUTSCALE_PRIOR, NOISE_PRIOR
+    def _objective(self) -> MapObjective:
+        return MapObjective(self._size, self.likelihood_weight)
 
-    def _log_prior(self, parameters: Tensor) -> Tensor:
-        columns = zip(self._priors, parameters.unbind(dim=-1), strict=True)
-        return torch.stack([prior.log_density(column) for prior, column in columns]).sum(dim=0)
+    @cached_property
+    def _prior_modes(self) -> list[float]:
+        return [prior.mode for prior in self._objective.priors]
 
-    def _climb(self, wanted: Tensor, start: tuple[float, float]) -> MapEstimate:
-        """Maximise for the pairs `wanted` (sets, targets), starting at one (lengthscale, gamma)."""
-        trusted, longest, cell = (self.rows.new_tensor(values) for values in (_TRUSTED, _LONGEST_MOVE, _CELL))
-        estimate = MapEstimate(
-            self.rows.new_full(wanted.shape, -torch.inf),
-            self.rows.new_full(wanted.shape, -torch.inf),
-            self.rows.new_full((*wanted.shape, 4), torch.nan),
-        )
-        # Of every pending pair: where its best expansion was, the objective there, and how much of a move to take.
-        origin = self.rows.new_zeros(*wanted.shape, 2)
-        at_origin = torch.full_like(estimate.objective, -torch.inf)
-        fraction = torch.ones_like(at_origin)
+    def _climb(self, wanted: Tensor, origin: QuadraticModel, known: MapEstimate | None = None) -> MapEstimate:
+        """Maxima (pairs) for the pairs of the mask `wanted` (sets, targets), climbing from where `origin` points.
 
-        pairs = torch.nonzero(wanted)
-        goals = self.rows.new_tensor(start).log().expand(len(pairs), 2)
+        Args:
+            origin: expansions (pairs) to start with.
+            known: other maxima; climbs that get near one are abandoned.
+        """
+        sets, targets = torch.nonzero(wanted, as_tuple=True)
+        trusted, longest = self.rows.new_tensor(TRUSTED), self.rows.new_tensor(_LONGEST_MOVE)
+        best, goal, _ = self._objective.predict(origin)
+        fraction = torch.ones_like(best.objective)
+        pairs = torch.arange(len(sets), device=sets.device)
         for _ in range(_MAX_ROUNDS):
-            cells = torch.cat([pairs[:, :1], (goals / cell).round().long()], dim=1)
-            groups, group_of = torch.unique(cells[:, [1, 2, 0]], dim=0, return_inverse=True)
-            centres = self.rows.new_zeros(len(groups), 2).index_add_(0, group_of, goals)
-            centres /= torch.bincount(group_of)[:, None]
-            models = self._expand(groups[:, 2], centres)
-            model = QuadraticModel(*(part[group_of, pairs[:, 1]] for part in models))
-
-            here = self.likelihood_weight * model.value + self._log_prior(model.centre)
-            step = self._best_step(model, trusted)
-            likelihood = model.predict(step)
-            prior = self._log_prior(model.centre + step)
-            predicted = self.likelihood_weight * likelihood + prior
-            index = pairs.unbind(dim=1)
-            better = here > at_origin[index]
-            improved = tuple(part[better] for part in index)
-            at_origin[improved] = here[better]
-            origin[improved] = model.centre[better, :2]
-            estimate.objective[improved] = predicted[better]
-            estimate.score[improved] = (likelihood + prior)[better]
-            estimate.parameters[improved] = (model.centre + step)[better]
-            fraction[index] = torch.where(better, 1.0, fraction[index] / 2)
-
-            near = (step.abs() <= trusted).all(dim=-1)
-            gain = predicted - here
-            length = (step.abs() / trusted).amax(dim=-1) * trusted[0]
-            done = better & near & (gain.abs() * length <= _LARGEST_GAIN_TIMES_STEP)
-            verify = better & ~done & (gain > 0) & (step.abs() <= _VERIFIABLE * trusted).all(dim=-1)
-            at = tuple(part[verify] for part in index)
-            exact = self._likelihood(*at, (model.centre + step)[verify])
-            error = self.likelihood_weight * (exact - likelihood[verify])
-            good = error.square() * 2.25 / gain[verify] <= _LARGEST_LOSS
-            done[verify] = good
-            at = tuple(part[good] for part in at)
-            estimate.objective[at] = self.likelihood_weight * exact[good] + prior[verify][good]
-            estimate.score[at] = exact[good] + prior[verify][good]
+            move = goal.parameters[pairs] - origin.centre[pairs]
+            move *= ((longest / move.abs()).amin(dim=1).clamp_max(1) * fraction[pairs])[:, None]
+            model = self._expand_pairs(sets[pairs], targets[pairs], origin.centre[pairs] + move)
+            model = secant_corrected(model, origin.select(pairs))
+            here, there, reach = prediction = self._objective.predict(model)
+            better = here.objective > best.objective[pairs]
+            for kept, new in ((best, here), (goal, there)):
+                kept.update(pairs[better], new.select(better))
+            for kept_part, new_part in zip(origin, model, strict=True):
+                kept_part[pairs[better]] = new_part[better]
+            fraction[pairs] = torch.where(better, 1.0, fraction[pairs] / 2)
+            settled = better & (reach <= 1) & (prediction.gain <= _LARGEST_GAIN)
+            best.update(pairs[settled], there.select(settled))
+            done = settled | (fraction[pairs] < _SHORTEST_MOVE)
+            if known is not None:
+                done |= ((goal.parameters - known.parameters)[pairs].abs() <= trusted).all(dim=1)
             pairs = pairs[~done]
             if not len(pairs):
                 break
-            index = pairs.unbind(dim=1)
-            move = estimate.parameters[index][:, :2] - origin[index]
-            shrink = (longest / move.abs()).amin(dim=1).clamp_max(1) * fraction[index]
-            goals = origin[index] + shrink[:, None] * move
-        return estimate
+        return best
 
-    def _expand(self, sets: Tensor, log_kernel_parameters: Tensor) -> QuadraticModel:
-        """Expansions for all targets, at the best outputscale and noise given (groups, 2) kernel parameters."""
-        models = []
-        for inputs, chunk, pivots in self._parts(sets, log_kernel_parameters, _TRACE_TOLERANCE):
-            parameters = log_kernel_parameters[chunk]
-            spectrum, derivatives = kernel_spectrum_derivatives(
-                inputs, self._targets, *parameters.exp().unbind(dim=1), pivots
-            )
-            best = best_outputscale_and_noise(spectrum, len(self.rows), self.likelihood_weight)
-            models.append(expand_likelihood(spectrum, derivatives, parameters, *best, len(self.rows)))
-        return QuadraticModel(*(torch.cat(parts) for parts in zip(*models, strict=True)))
+    def _second_climb(self, wanted: Tensor, known: MapEstimate) -> MapEstimate:
+        """The better of the `known` maxima (pairs) and those that climbs from a rough start reach."""
+        sets, targets = torch.nonzero(wanted, as_tuple=True)
+        start = known.parameters.clone()
+        start[:, 0] = _ROUGH_LENGTHSCALE * self._prior_modes[0]
+        start[:, 1] = _ROUGH_GAMMA * self._prior_modes[1]
+        start[:, :2].log_()
+        start[:, 3] += self.rows.new_tensor(_ROUGH_NOISE).log()
+        other = self._climb(wanted, self._expand_pairs(sets, targets, start), known)
+        better = other.objective > known.objective
+        known.update(better, other.select(better))
+        return known
 
-    def _likelihood(self, sets: Tensor, targets: Tensor, parameters: Tensor) -> Tensor:
-        """Log marginal likelihoods (pairs,) at given (pairs, 4) hyper-parameters."""
+    def _expand_sets(self) -> tuple[QuadraticModel, Tensor]:
+        """Expansions (sets, targets) at one kernel and the best outputscales and noises, and their roughness."""
         num_rows = len(self.rows)
-        if not len(sets):
-            return self.rows.new_empty(0)
-        values = []
-        if num_rows > _DENSE_ROWS:
-            for inputs, chunk, pivots in self._parts(sets, parameters[:, :2], _TRACE_TOLERANCE):
-                spectrum = kernel_spectrum(
-                    inputs,
-                    self._targets[:, targets[chunk]].T[..., None],
-                    *parameters[chunk, :2].exp().unbind(dim=1),
-                    pivots,
-                )
-                values.append(
-                    log_marginal_likelihood(spectrum, *parameters[chunk, 2:, None].unbind(dim=1), num_rows)[:, 0]
-                )
-        else:
-            for chunk in torch.arange(len(sets)).split(max(1, 2**23 // (24 * num_rows**2))):
-                values.append(
-                    dense_log_marginal_likelihood(
-                        self._inputs(sets[chunk]), self._targets[:, targets[chunk]].T, parameters[chunk]
-                    )
-                )
-        return torch.cat(values)
+        lengthscale, gamma, *_ = self._prior_modes
+        # About where targets end up that do not depend on the set; found by experiment.
+        flatter = 1 + self.likelihood_weight * 0.25 * 0.7 ** (self._size - 1) * (num_rows / 200) ** 0.25
+        kernel = self.rows.new_tensor([lengthscale * flatter, gamma]).log().expand(len(self.members), 2)
+        rough = _TEST_LENGTHSCALE * lengthscale, _TEST_GAMMA * gamma
+        models, roughness = [], []
+        for inputs, part, pivots in self._parts(torch.arange(len(kernel), device=kernel.device), kernel):
+            at = kernel[part]
+            spectrum, derivatives = kernel_spectrum(inputs, self._targets, at, pivots)
+            # A target that is in the set is none; its noise would vanish and hold up the search for the others'.
+            spectrum = spectrum.without_signal(self._is_member[part], num_rows)
+            outputscale, noise = best_outputscale_and_noise(spectrum, num_rows, self.likelihood_weight)
+            models.append(expand_likelihood(spectrum, derivatives, at, outputscale, noise, num_rows))
+            roughness.append(roughness_score(inputs, self._targets, spectrum, outputscale, noise, *rough))
+        return concatenate(models), torch.cat(roughness)
 
-    def _probe(self, at: tuple[float, float]) -> Tensor:
-        """The objective (sets, targets) at one (lengthscale, gamma), coarsely."""
-        sets = torch.arange(len(self.members), device=self.rows.device)
-        log_kernel_parameters = self.rows.new_tensor(at).log().expand(len(sets), 2)
-        values = []
-        for inputs, chunk, pivots in self._parts(sets, log_kernel_parameters, _PROBE_TRACE_TOLERANCE):
-            parameters = log_kernel_parameters[chunk]
-            spectrum = kernel_spectrum(inputs, self._targets, *parameters.exp().unbind(dim=1), pivots)
-            best = best_outputscale_and_noise(spectrum, len(self.rows), self.likelihood_weight)
-            likelihood = log_marginal_likelihood(spectrum, *best, len(self.rows))
-            kernel_parameters = parameters[:, None, :].expand(*likelihood.shape, 2).unbind(dim=-1)
-            prior = self._log_prior(torch.stack([*kernel_parameters, *best], dim=-1))
-            values.append(self.likelihood_weight * likelihood + prior)
-        return torch.cat(values)
+    def _expand_pairs(self, sets: Tensor, targets: Tensor, parameters: Tensor) -> QuadraticModel:
+        """Expansions (pairs) at parameters (pairs, 4), with approximate Hessians."""
+        num_rows = len(self.rows)
+        if num_rows > _DENSE_ROWS:
+            return concatenate(
+                [
+                    low_rank_expansion(inputs, self._targets[:, targets[part]].T, parameters[part], pivots)
+                    for inputs, part, pivots in self._parts(sets, parameters[:, :2])
+                ]
+            )
+        size = max(1, self._budget(_DENSE_BYTES) // (8 * num_rows**2))
+        return concatenate(
+            [
+                dense_expansion(self._inputs(sets[part]), self._targets[:, targets[part]].T, parameters[part])
+                for part in _slices(len(sets), size)
+            ]
+        )
 
     def _inputs(self, sets: Tensor) -> Tensor:
         return self.rows[:, self.members[sets]].transpose(0, 1).contiguous()
 
-    def _parts(
-        self, sets: Tensor, log_kernel_parameters: Tensor, trace_tolerance: float
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def _budget(self, bytes_on: dict[str, int]) -> int:
+        return bytes_on.get(self.rows.device.type, bytes_on["cpu"])
+
+    def _parts(self, sets: Tensor, log_kernel: Tensor) -> Iterator[tuple[Tensor, slice, Tensor]]:
         """Inputs, places in `sets` and pivots, in parts of a size that suits the hardware.
 
         Pivots are chosen for many sets at once, since that takes many small steps; what follows takes few large ones,
         and fewer sets at a time stay in the cache.
         """
-        num_rows = len(self.rows)
-        budget = _BATCH_BYTES.get(self.rows.device.type, _BATCH_BYTES["cpu"])
-        for chunk in torch.arange(len(sets), device=sets.device).split(max(1, budget // (num_rows * 1200))):
+        num_rows, budget = len(self.rows), self._budget(_BATCH_BYTES)
+        for chunk in _slices(len(sets), max(1, budget // (num_rows * 1200))):
             inputs = self._inputs(sets[chunk])
-            pivots = select_pivots(
-                inputs, *log_kernel_parameters[chunk].exp().unbind(dim=1), trace_tolerance / num_rows
-            )
-            part = max(1, budget // (num_rows * pivots.shape[1] * 100))
-            for first in range(0, len(chunk), part):
-                piece = slice(first, first + part)
-                yield inputs[piece], chunk[piece], pivots[piece]
+            pivots = select_pivots(inputs, log_kernel[chunk], _TRACE_TOLERANCE / num_rows)
+            size = max(1, budget // (num_rows * pivots.shape[1] * 100))
+            for part in _slices(len(inputs), size):
+                yield inputs[part], slice(chunk.start + part.start, chunk.start + part.stop), pivots[part]
 
-    def _best_step(self, model: QuadraticModel, trusted: Tensor) -> Tensor:
-        """Steps (pairs, 4) to the maximum of the expanded objective.
 
-        The prior is expanded as well, but for steps within the trusted reach it is exact.
-        """
-        powers = trusted.new_tensor([prior.shape - 1 for prior in self._priors])
-        rates = trusted.new_tensor([prior.rate for prior in self._priors])
-        step = torch.zeros_like(model.gradient)
-        for _ in range(4):
-            slope = rates * (model.centre + step).exp()
-            likelihood = model.gradient + (model.hessian @ step[..., None])[..., 0]
-            gradient = self.likelihood_weight * likelihood + powers - slope
-            change = ascent_step(gradient, self.likelihood_weight * model.hessian - torch.diag_embed(slope))
-            near = (step.abs() <= trusted).all(dim=-1, keepdim=True)
-            step = torch.where(near, step + change, step)
-        return step
+def _slices(length: int, size: int) -> list[slice]:
+    """Slices that cut `length` places into runs of at most `size`."""
+    return [slice(first, min(first + size, length)) for first in range(0, length, size)]

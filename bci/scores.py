@@ -92,4 +92,4 @@ def score_parent_sets(
 def _batches(parent_sets: ParentSets) -> list[Tensor]:
     """Numbers of the non-empty sets, in runs of equal set size."""
     by_size = (torch.nonzero(parent_sets.sizes == size)[:, 0] for size in range(1, parent_sets.max_size + 1))
-    return [batch for numbers in by_size for batch in numbers.split(_SETS_AT_ONCE)]
+    return [batch for numbers in by_size for batch in torch.split(numbers, _SETS_AT_ONCE)]
