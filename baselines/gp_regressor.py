@@ -7,8 +7,8 @@ import torch
 from bci.dataset import Floats
 from bci.kernels import rational_quadratic
 from bci.map_estimation import MapProblem
+from bci.pivots import squared_distances
 from bci.scores import LikelihoodWeight
-from bci.spectra import squared_distances
 
 
 class GPRegressor:
