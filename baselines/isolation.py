@@ -22,6 +22,7 @@ from bci.dataset import Bools, Floats
 from bci.errors import InvalidInput
 from bci.posterior import GraphKind
 
+_HERE = Path(__file__).resolve().parent.parent
 MAX_SEED = 2**32 - 1  # of numpy's global generator
 _THREAD_CAPS = (
     "OMP_NUM_THREADS",
@@ -167,7 +168,7 @@ def _run(folder: Path, seed: int, timeout_seconds: float | None) -> _Ended:
 
 def _environment(seed: int) -> dict[str, str]:
     """The caller's environment and import path, one thread for every library, and a fixed hash seed."""
-    path = [os.path.abspath(entry) for entry in sys.path]
+    path = [str(_HERE), *(os.path.abspath(entry) for entry in sys.path)]  # first, or folders of that name would hide it
     return {
         **os.environ,
         **dict.fromkeys(_THREAD_CAPS, "1"),

