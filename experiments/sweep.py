@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import shutil
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig
 
 from bci.errors import InvalidInput
-from experiments.outcome import FAILED, OUTCOME, complain, say
+from experiments.outcome import FAILED, FINISHED, Ended, complain, say
 from experiments.store import ResultStore, latest
 
 if TYPE_CHECKING:
@@ -19,31 +23,55 @@ if TYPE_CHECKING:
 
 SEEDS = ("seed", "data.seed")  # jobs that differ in these alone share a line
 _METRICS_SHOWN = 6
-_FINISHED = ("ok", "skipped")
 
 
 class SweepOutcome(Callback):
     """A Hydra callback that ends a sweep with a table, and with a code other than 0 if a job did not finish.
 
-    The jobs themselves never raise, so that the others go on, and may run in other processes; what they leave in
-    their run directories tells how they ended.
+    The jobs themselves never raise, so that the others go on. They may run in other processes, which get a copy of
+    this object, and share run directories with other sweeps: each leaves a note in a folder of this sweep alone.
     """
 
+    def __init__(self) -> None:
+        self._name = f".jobs-{uuid.uuid4().hex}"  # of the folder of notes, which is there until the sweep ends
+
+    def on_job_start(self, config: DictConfig, **_: object) -> None:
+        if config.hydra.mode == RunMode.MULTIRUN:
+            self._note(config, Ended("killed", None))  # until it ends
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: object) -> None:
+        if config.hydra.mode == RunMode.MULTIRUN and job_return.status == JobStatus.COMPLETED:
+            self._note(config, job_return.return_value)
+
     def on_multirun_end(self, config: DictConfig, **_: object) -> None:
-        sweep_dir = Path(config.hydra.sweep.dir)
-        jobs = list(_ended_jobs(sweep_dir))
-        table = summary(jobs, Path(config.store.path), list(config.metrics.names))
-        if table:
-            say(table)
-        unfinished = [job.status for job in jobs if job.status not in _FINISHED]
-        if unfinished:
-            counts = ", ".join(f"{unfinished.count(status)} {status}" for status in sorted(set(unfinished)))
-            complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}); see {sweep_dir}")
-            raise SystemExit(FAILED)
+        notes = sorted(self._folder(config).glob("*.json"), key=lambda note: int(note.stem))
+        jobs = [EndedJob(**json.loads(note.read_text(encoding="utf-8"))) for note in notes]
+        shutil.rmtree(self._folder(config), ignore_errors=True)
+        unfinished = [job.status for job in jobs if job.status not in FINISHED]
+        try:
+            table = summary(jobs, Path(config.store.path), list(config.metrics.names))
+            if table:
+                say(table)
+        finally:  # Hydra goes on after an exception of a callback as if there had been none
+            if unfinished:
+                counts = ", ".join(f"{unfinished.count(status)} {status}" for status in sorted(set(unfinished)))
+                see = config.hydra.sweep.dir
+                complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}); see {see}")
+                raise SystemExit(FAILED)
+
+    def _note(self, config: DictConfig, ended: Ended) -> None:
+        pairs = (str(override).partition("=") for override in config.hydra.overrides.task)
+        job = EndedJob({key: value for key, _, value in pairs}, ended.job_id, ended.status)
+        folder = self._folder(config)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{config.hydra.job.num}.json").write_text(json.dumps(job._asdict()), encoding="utf-8")
+
+    def _folder(self, config: DictConfig) -> Path:
+        return Path(config.hydra.runtime.cwd) / config.hydra.sweep.dir / self._name
 
 
 class EndedJob(NamedTuple):
-    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended."""
+    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended; `killed` if it did not."""
 
     overrides: dict[str, str]
     job_id: str | None
@@ -69,23 +97,11 @@ def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> st
         lines.setdefault(label, []).append(job)
     table = []
     for label, group in lines.items():
-        done = rows[rows["job_id"].isin([job.job_id for job in group if job.status in _FINISHED])]
+        done = rows[rows["job_id"].isin([job.job_id for job in group if job.status in FINISHED])]
         means = [_mean(done.loc[done["metric"] == name, "value"], 3) for name in shown]
         seconds = _mean(done.drop_duplicates("run_id")["fit_seconds"], 1)
         table.append([label, f"{done['job_id'].nunique()}/{len(group)}", *means, seconds])
     return _aligned([["mean over seeds", "jobs", *shown, "fit s"], *table])
-
-
-def _ended_jobs(sweep_dir: Path) -> Iterator[EndedJob]:
-    """The jobs of a sweep in their order; one that left no outcome was killed."""
-    folders = [config.parent.parent for config in sweep_dir.glob("**/.hydra/config.yaml")]
-    for folder in sorted(folders, key=lambda path: (len(path.name), path.name)):
-        outcome = {"status": "killed"}
-        if (folder / OUTCOME).is_file():
-            outcome = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
-        overrides = OmegaConf.to_container(OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
-        pairs = (str(override).partition("=") for override in overrides or ())
-        yield EndedJob({key: value for key, _, value in pairs}, outcome.get("job_id"), outcome["status"])
 
 
 def _labels(overrides: Sequence[dict[str, str]]) -> list[str]:

@@ -23,7 +23,7 @@ from bci.graphs import find_cycle
 from bci.method import Method
 from bci.posterior import Posterior
 from experiments.build import build
-from experiments.run import CONFIGS
+from experiments.command import CONFIGS
 
 NAMES = sorted(file.stem for file in CONFIGS.glob("method/*.yaml"))
 

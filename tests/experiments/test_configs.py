@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from bci.metrics import check_request
 from experiments.build import check_settings
-from experiments.run import CONFIGS
+from experiments.command import CONFIGS
 
 BUILT = [*CONFIGS.glob("data/*.yaml"), *CONFIGS.glob("method/*.yaml")]
 

@@ -120,12 +120,36 @@ def test_a_finished_job_is_skipped_and_force_runs_it_again(run_job, stored):
     assert rows.groupby("metric")["value"].nunique().tolist() == [1, 1, 1]
 
 
+def test_a_skipped_job_keeps_the_numbers_of_its_run_directory(run_job, tmp_path):
+    outcome = tmp_path / "run" / "metrics.json"
+    run_job()
+    numbers = outcome.read_text()
+    assert "skipped" in run_job().out
+    assert outcome.read_text() == numbers
+    for other in (numbers.replace('"job_id": "', '"job_id": "0'), '{"status": "failed"}', "[]", "{"):
+        outcome.write_text(other)
+        assert "skipped" in run_job().out
+        assert json.loads(outcome.read_text())["status"] == "skipped"
+
+
+def test_memory_that_cannot_be_had_is_told_with_the_settings_to_reduce(run_job, stored, monkeypatch):
+    def allocate(*_):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(stand_ins.RandomDag, "_fit", allocate)
+    ended = run_job()
+    assert ended.code == 1
+    assert "failed, out of memory (RuntimeError: [enforce fail" in ended.err
+    assert "; reduce method.max_parents or data.num_nodes; see " in ended.err
+    assert stored()["error"][0].endswith("reduce method.max_parents or data.num_nodes")
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "status", "message"),
     [
         ({"method.mode": "invalid"}, 2, "invalid", "method.mode: expected fit"),
         ({"method.mode": "crash"}, 1, "failed", "ZeroDivisionError: a bug in two lines"),
-        ({"method.mode": "memory"}, 1, "failed", "MemoryError"),
+        ({"method.mode": "memory"}, 1, "failed", "out of memory (MemoryError: MemoryError); reduce method.max_parents"),
         ({"method.mode": "killed"}, 1, "failed", "killed by signal 9 (SIGKILL); it said: step 7 and no more"),
         ({"method.mode": "timeout"}, 1, "timeout", "stopped at its time limit of 3 s; it said nothing"),
         ({"method.max_parents": "abc"}, 2, "invalid", "method.max_parents: expected a whole number"),
@@ -254,6 +278,23 @@ def test_results_that_cannot_be_stored_remain_in_the_run_directory(run_job, tmp_
     written = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (written["status"], written["error"]) == ("failed", "not stored: disk full")
     assert written["metrics"]["eshd"] is not None
+
+
+def test_a_panic_of_the_store_loses_no_numbers(run_job, tmp_path, monkeypatch):
+    class PanicError(BaseException):
+        pass
+
+    def panic(*_, **__):
+        raise PanicError("in Rust")
+
+    monkeypatch.setattr("experiments.store.write_deltalake", panic)
+    ended = run_job()
+    assert ended.code == 1
+    assert len(ended.err.splitlines()) == 1
+    written = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert written["error"].startswith("not stored: could not write to the store")
+    assert written["metrics"]["eshd"] is not None
+    assert run_job({"method.mode": "crash"}).err.count("nor could this be stored: could not write") == 1
 
 
 def test_results_that_cannot_be_drawn_are_stored(run_job, stored, tmp_path, monkeypatch):

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
-import pytest
+import pickle
 
+import pytest
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from experiments.outcome import Ended
 from experiments.store import ResultStore
-from experiments.sweep import EndedJob, summary
+from experiments.sweep import EndedJob, SweepOutcome, summary
 
 
 @pytest.fixture
@@ -79,3 +85,42 @@ def test_few_metrics_are_shown(store):
     table = summary(jobs(("pc", 0, "a", "ok")), store, [f"m{number}" for number in range(9)])
     assert "m5" in table
     assert "m6" not in table
+
+
+def sweep_config(folder, number, store):
+    hydra = {
+        "mode": RunMode.MULTIRUN,
+        "sweep": {"dir": "sweep"},
+        "runtime": {"cwd": str(folder)},
+        "job": {"num": number},
+        "overrides": {"task": [f"method=m{number}"]},
+    }
+    return OmegaConf.create({"hydra": hydra, "store": {"path": str(store)}, "metrics": {"names": ["eshd"]}})
+
+
+def test_jobs_in_other_processes_count_and_those_that_left_nothing_were_killed(tmp_path, store, capsys):
+    sweep = SweepOutcome()
+    for number, ended in [(10, None), (0, Ended("ok", "a")), (9, Ended("timeout", "b"))]:
+        copy = pickle.loads(pickle.dumps(sweep))
+        copy.on_job_start(sweep_config(tmp_path, number, store))
+        if ended:
+            copy.on_job_end(
+                sweep_config(tmp_path, number, store), JobReturn(_return_value=ended, status=JobStatus.COMPLETED)
+            )
+    SweepOutcome().on_job_start(sweep_config(tmp_path, 0, store))  # another sweep in the same folder
+    with pytest.raises(SystemExit, match="1"):
+        sweep.on_multirun_end(sweep_config(tmp_path, 0, store))
+    out, err = capsys.readouterr()
+    assert [line[:2] for line in lines(out)[1:]] == [["method=m0", "1/1"], ["method=m9", "0/1"], ["method=m10", "0/1"]]
+    assert err == "error: 2 of 3 jobs did not finish (1 killed, 1 timeout); see sweep\n"
+
+
+def test_a_table_that_fails_does_not_hide_the_jobs_that_did(tmp_path, store, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("experiments.sweep.summary", broken)
+    sweep = SweepOutcome()
+    sweep.on_job_start(sweep_config(tmp_path, 0, store))
+    with pytest.raises(SystemExit):
+        sweep.on_multirun_end(sweep_config(tmp_path, 0, store))
