@@ -192,8 +192,7 @@ def from_the_shell(folder, *arguments):
 
 def interrupt_at(file, process, number):
     """Send a signal once the file is there; returns the exit code, stdout and stderr."""
-    deadline = time.monotonic() + 60
-    while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
+    while not (file.exists() and file.read_text()) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
