@@ -16,6 +16,7 @@ from bci.graphs import find_cycle
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+MAGNITUDES = (1e-300, 1e300)  # of the values of a variable; their differences and means are computed in float64
 
 
 class StructuralCausalModel(Protocol):
@@ -48,7 +49,10 @@ class Scaler:
 
     @classmethod
     def fit(cls, raw: Floats) -> Scaler:
-        return cls(mean=raw.mean(axis=0), std=raw.std(axis=0, ddof=1))
+        # Powers of two of large and small numbers are taken out, which is exact, so that no square leaves the range.
+        exponent = np.frexp(np.abs(raw).max(axis=0))[1]
+        scaled = np.ldexp(raw, -exponent)
+        return cls(mean=np.ldexp(scaled.mean(axis=0), exponent), std=np.ldexp(scaled.std(axis=0, ddof=1), exponent))
 
     def transform(self, raw: Floats) -> Floats:
         return (raw - self.mean) / self.std
@@ -166,7 +170,11 @@ def check_shapes(observations: Floats, names: Sequence[str], intervened: Bools) 
 
 
 def check_values(observations: Floats, names: Sequence[str]) -> None:
-    """Raise InvalidInput on a value that is not finite, a constant column, or two columns equal up to scale."""
+    """Raise InvalidInput on data that no method can learn from.
+
+    That is a value that is not finite, a column beyond `MAGNITUDES`, a constant column, two columns equal up to scale,
+    or two rows alone, where all columns are.
+    """
     bad_rows, bad_columns = np.nonzero(~np.isfinite(observations))
     if bad_rows.size:
         row, column = bad_rows[0], bad_columns[0]
@@ -174,11 +182,19 @@ def check_values(observations: Floats, names: Sequence[str]) -> None:
             f"column {names[column]!r}, data row {row + 1}: expected a finite number, got {observations[row, column]}; "
             "remove or impute such rows"
         )
+    scale = np.abs(observations).max(axis=0)
+    beyond = np.nonzero((scale > MAGNITUDES[1]) | ((scale < MAGNITUDES[0]) & (scale > 0)))[0]
+    if beyond.size:
+        raise InvalidInput(
+            f"column {names[beyond[0]]!r}: expected a largest magnitude from {MAGNITUDES[0]} to {MAGNITUDES[1]}, "
+            f"got {scale[beyond[0]]}; correct the values or use another unit"
+        )
     spread = np.ptp(observations, axis=0)
-    scale = np.maximum(np.abs(observations).max(axis=0), np.finfo(float).tiny)
     constant = np.nonzero(spread <= 1e-12 * scale)[0]
     if constant.size:
         raise InvalidInput(f"column {names[constant[0]]!r}: expected values that vary, got a constant; drop the column")
+    if observations.shape[0] < 3:
+        raise InvalidInput("observations: expected at least 3 rows, as all variables look alike in 2; add data")
     standardised = Scaler.fit(observations).transform(observations)
     for first in range(len(names)):
         for sign in (1.0, -1.0):

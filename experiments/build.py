@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import os
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hydra.errors import InstantiationException
-from hydra.utils import get_object, instantiate
+from hydra.utils import instantiate
 
 from bci.errors import InvalidInput
+from experiments.outcome import one_line
 
 Built = TypeVar("Built")
 
@@ -29,7 +33,7 @@ def build(group: str, settings: Mapping[str, Any], kind: type[Built]) -> Built:
         InvalidInput: a key that the target does not take or needs, a value of another type than it declares, or
             whatever the target itself refuses.
     """
-    check_settings(group, settings, get_object(settings["_target_"]))
+    check_settings(group, settings, _target(group, settings.get("_target_")))
     with naming_keys(group, settings):
         try:
             built = instantiate(dict(settings), _convert_="all")
@@ -40,6 +44,20 @@ def build(group: str, settings: Mapping[str, Any], kind: type[Built]) -> Built:
     if not isinstance(built, kind):
         raise InvalidInput(f"{group}._target_: expected a {kind.__name__}, got a {type(built).__name__}; correct it")
     return built
+
+
+def _target(group: str, name: object) -> Callable[..., Any]:
+    """What a dotted name stands for; Hydra would write to its log before it raises."""
+    module, _, attribute = name.rpartition(".") if isinstance(name, str) else ("", "", "")
+    try:
+        target = getattr(importlib.import_module(module), attribute)
+        inspect.signature(target)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{group}._target_: expected the dotted name of a class or function, got {name!r} ({one_line(error)}); "
+            f"leave it as in conf/{group}"
+        ) from error
+    return target  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -77,11 +95,19 @@ def check_settings(
             raise InvalidInput(f"{group}.{key}: expected {_describe(hints[key])}, got {value!r}; set {group}.{key}=...")
     for name in accepted:
         if name not in values and parameters[name].default is inspect.Parameter.empty:
-            raise InvalidInput(f"{group}.{name}: expected a value, got none; set +{group}.{name}=...")
+            raise InvalidInput(f"{group}.{name}: expected a value, got none; add it to the config")
 
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}
+_NAMES = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    type(None): "null",
+    Path: "a path",
+    Mapping: "a mapping",
+}
 
 
 def _conforms(value: object, hint: object) -> bool:
@@ -96,6 +122,8 @@ def _conforms(value: object, hint: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
+    if inspect.isclass(kind) and issubclass(kind, os.PathLike):
+        return isinstance(value, str)
     if kind in (bool, str, type(None)):
         return isinstance(value, kind)
     if _is_list(kind):
@@ -123,4 +151,5 @@ def _describe(hint: object) -> str:
     if _is_list(origin or hint):
         items = [_describe(argument) for argument in arguments if argument is not Ellipsis]
         return f"a list of {items[0]}" if items else "a list"
-    return _NAMES[hint] if isinstance(hint, type) and hint in _NAMES else str(getattr(hint, "__name__", hint))
+    kind = origin or hint
+    return _NAMES[kind] if isinstance(kind, type) and kind in _NAMES else str(getattr(hint, "__name__", hint))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,36 +11,36 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from baselines.isolation import MethodFailed, MethodTimeout
 from bci.errors import InvalidInput
 from experiments.job import Job, job_columns
-from experiments.outcome import FAILED, INVALID, OK, complain, log_traceback, one_line, say, write_outcome
+from experiments.outcome import Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
 from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
 from experiments.store import ResultStore, StoreWriteError
 
 
-def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path) -> int:
+def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path) -> Ended:
     """Run the job that a composed config describes and report to the terminal.
 
     A job that is in the store with status ok is skipped unless `force`. Rows go to the store, files to `run_dir`.
     Bad input ends in one line on stderr, and in a row of status invalid if the job had begun, that is if its config
-    was in order and the store could be written to. Any other error ends in one line, a row of status failed and the
-    traceback in `run_dir/error.log`.
-
-    Returns:
-        The exit code: 0 done or skipped, 1 failed, 2 bad input.
+    was in order and the store could be written to. A method that reaches its time limit ends in one line, a row of
+    status timeout and what it said in `run_dir/error.log`; any other error likewise, with status failed and the
+    traceback. Numbers that `run_dir` holds of this job are kept where it is skipped.
     """
     try:
         job = Job.from_config(cfg, method_name, data_name)
         store = ResultStore(job.store_path)
         if store.done(job.job_id) and not job.force:
-            write_outcome(run_dir, {"status": "skipped", "job_id": job.job_id})
+            if not holds_numbers(run_dir, job.job_id):
+                write_outcome(run_dir, {"status": "skipped", "job_id": job.job_id})
             say(f"job {job.job_id} already in {job.store_path} (status ok): skipped; force=true runs it again")
-            return OK
+            return Ended("skipped", job.job_id)
         store.prepare()
     except InvalidInput as error:
         write_outcome(run_dir, {"status": "invalid", "error": one_line(error)})
         complain(one_line(error))
-        return INVALID
+        return Ended("invalid", None)
     reset_peak_memory()
     columns = {
         **job_columns(job),
@@ -55,8 +56,12 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
         raise
     except InvalidInput as error:
         return _record_end(run, "invalid", one_line(error), one_line(error))
+    except MethodFailed as error:
+        run.columns["peak_memory_mb"] = error.peak_memory_mb
+        status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
+        return _record_end(run, status, reason, f"{method_name} on {data_name}: {reason}; see {log_traceback(run_dir)}")
     except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
-        reason = f"{type(error).__name__}: {one_line(error)}"
+        reason = _reason(error, job)
         log = log_traceback(run_dir)
         return _record_end(run, "failed", reason, f"{method_name} on {data_name} failed, {reason}; see {log}")
 
@@ -74,7 +79,7 @@ class _Run:
         return self.store.append([{**self.columns, **row} for row in rows])
 
 
-def _fit_and_store(run: _Run) -> int:
+def _fit_and_store(run: _Run) -> Ended:
     # Imported here, as torch takes seconds that a skipped job need not spend.
     from experiments.fit import fit_and_evaluate, metric_rows
     from experiments.report import table, write_numbers, write_pictures
@@ -86,24 +91,37 @@ def _fit_and_store(run: _Run) -> int:
     except (InvalidInput, StoreWriteError) as error:
         write_numbers(run.job, result, run.run_dir, error=f"not stored: {one_line(error)}")
         complain(f"the results are in {run.run_dir} but not in the store: {one_line(error)}")
-        return FAILED
+        return Ended("failed", run.job.job_id)
     say(table(run.job, result, store_version=version, run_dir=run.run_dir))
     try:
         write_pictures(run.job, result, run.run_dir)
     except Exception as error:
         write_numbers(run.job, result, run.run_dir, error=f"not drawn: {one_line(error)}")
         complain(f"the results are stored but could not be drawn, {one_line(error)}; see {log_traceback(run.run_dir)}")
-        return FAILED
-    return OK
+        return Ended("failed", run.job.job_id)
+    return Ended("ok", run.job.job_id)
 
 
-def _record_end(run: _Run, status: str, reason: str, message: str) -> int:
-    """Record a job that ended without results, tell the user, and return the exit code."""
+def _record_end(run: _Run, status: str, reason: str, message: str) -> Ended:
+    """Record a job that ended without results and tell the user."""
     write_outcome(run.run_dir, {"status": status, "job_id": run.job.job_id, "error": reason})
-    run.columns["peak_memory_mb"] = peak_memory_mb()
+    run.columns.setdefault("peak_memory_mb", peak_memory_mb())
     try:
         run.append([{"status": status, "error": reason}])
     except (InvalidInput, StoreWriteError) as error:
         message = f"{message}; nor could this be stored: {one_line(error)}"
     complain(message)
-    return INVALID if status == "invalid" else FAILED
+    return Ended(status, run.job.job_id)
+
+
+_LARGE = {"method": "max_parents", "data": "num_nodes"}  # settings that memory grows with most
+
+
+def _reason(error: BaseException, job: Job) -> str:
+    """What an error that nobody foresaw says, and what to do where memory ran out."""
+    said = f"{type(error).__name__}: {one_line(error)}"
+    # torch raises a RuntimeError where there is too little for an array on the CPU
+    if not (isinstance(error, MemoryError) or re.search("allocate memory|out of memory", str(error))):
+        return said
+    keys = [f"{group}.{key}" for group, key in _LARGE.items() if key in getattr(job, group)]
+    return f"out of memory ({said}); reduce {' or '.join(keys or ['the number of variables'])}"

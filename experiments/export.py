@@ -37,10 +37,10 @@ def export(store: str | Path, out: str | Path, version: int | None = None) -> in
     out = Path(out)
     if out.suffix not in _WRITERS:
         raise InvalidInput(f"out: expected a file that ends in {' or '.join(_WRITERS)}, got '{out}'; rename it")
-    if out.is_dir():
-        raise InvalidInput(f"out: expected a file, but '{out}' is a folder; name a file in it")
     rows = ResultStore(store).table(version)
     try:
+        if out.is_dir():
+            raise InvalidInput(f"out: expected a file, but '{out}' is a folder; name a file in it")
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".export-") as folder:
             complete = Path(folder) / out.name

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bci.dataset import Dataset
+from bci.errors import InvalidInput
 from bci.method import Method
 from bci.metrics import Undefined, check_request, evaluate
 from bci.posterior import Posterior
@@ -19,7 +22,10 @@ from experiments.provenance import peak_memory_mb
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A fitted and evaluated job; times in seconds, memory in MB."""
+    """A fitted and evaluated job; times in seconds, memory in MB.
+
+    The memory is that of the process that the method ran in, if it had one of its own; else of the whole job.
+    """
 
     dataset: Dataset
     posterior: Posterior
@@ -41,7 +47,7 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
     check_settings("metrics", job.metrics, evaluate, given=("posterior", "dataset", "rng"))
     check_request(**job.metrics)  # rather than after a long fit
     method = build("method", job.method, Method)  # type: ignore[type-abstract]  # it serves isinstance alone
-    dataset = build("data", job.data, Dataset)
+    dataset = _dataset(job.data)
     columns |= dataset_columns(dataset)
 
     start = time.perf_counter()
@@ -51,7 +57,7 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
     start = time.perf_counter()
     metrics = evaluate(posterior, dataset, rng=stream(job.seed, "metrics"), **job.metrics)
     columns["eval_seconds"] = time.perf_counter() - start
-    columns["peak_memory_mb"] = peak_memory_mb()
+    columns["peak_memory_mb"] = posterior.diagnostics.get("peak_memory_mb") or peak_memory_mb()
     return Result(
         dataset=dataset,
         posterior=posterior,
@@ -61,6 +67,26 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
         eval_seconds=columns["eval_seconds"],
         peak_memory_mb=columns["peak_memory_mb"],
     )
+
+
+def _dataset(settings: Mapping[str, Any]) -> Dataset:
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            return build("data", settings, Dataset)
+    except FloatingPointError as error:
+        key, value = max(_numbers("data", settings), key=lambda item: abs(item[1]), default=("data", None))
+        raise InvalidInput(
+            f"{key}: expected settings that give finite data, got {value} ({error}); lower it"
+        ) from error
+
+
+def _numbers(key: str, value: object) -> Iterator[tuple[str, float]]:
+    """Dotted keys and values of all numbers in nested settings."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _numbers(f"{key}.{name}", item)
+    elif isinstance(value, int | float):
+        yield key, value
 
 
 def metric_rows(result: Result) -> list[dict[str, Any]]:

@@ -7,10 +7,23 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-OK, FAILED, INVALID, INTERRUPTED = 0, 1, 2, 130  # exit codes
+OK, FAILED, INVALID = 0, 1, 2  # exit codes
 OUTCOME = "metrics.json"
+FINISHED = ("ok", "skipped")
+
+
+class Ended(NamedTuple):
+    """How a job ended: `ok`, `skipped`, `failed`, `timeout` or `invalid`; the id is None if its config has none."""
+
+    status: str
+    job_id: str | None
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return OK if self.status in FINISHED else INVALID if self.status == "invalid" else FAILED
 
 
 def say(text: str) -> None:
@@ -34,6 +47,15 @@ def write_outcome(run_dir: Path, outcome: Mapping[str, Any]) -> None:
     """Write `metrics.json`; every job that comes to an end leaves one, with its `status`."""
     text = json.dumps(outcome, indent=2, allow_nan=False)
     (run_dir / OUTCOME).write_text(text + "\n", encoding="utf-8")
+
+
+def holds_numbers(run_dir: Path, job_id: str) -> bool:
+    """Whether `metrics.json` of the run directory has the numbers of this job."""
+    try:
+        outcome = json.loads((run_dir / OUTCOME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(outcome, dict) and outcome.get("job_id") == job_id and "metrics" in outcome
 
 
 def log_traceback(run_dir: Path) -> Path:

@@ -3,69 +3,61 @@
 from __future__ import annotations
 
 import os
-import re
+import signal
 import sys
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.errors import MissingConfigException, OverrideParseException
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException, ValidationError
+from experiments.outcome import complain
 
-from experiments.execute import execute
-from experiments.outcome import INTERRUPTED, INVALID, complain, one_line
-
-OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps apart runs that start at once
-
-CONFIGS = Path(__file__).resolve().parent.parent / "conf"
-
-
-@hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
-def run(cfg: DictConfig) -> int:
-    """Run the job of a composed config; returns the exit code, in a single run leaves with it."""
-    context = HydraConfig.get()
-    choices = context.runtime.choices
-    run_dir = Path(context.runtime.output_dir)
-    code = execute(cfg, method_name=choices.get("method") or "", data_name=choices.get("data") or "", run_dir=run_dir)
-    if context.mode == RunMode.RUN:
-        sys.exit(code)
-    return code  # a job of a sweep must not stop the others; `SweepOutcome` sees to the exit code
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> None:
-    """Run the command line, with one line on stderr for whatever is wrong with it."""
-    if os.environ.get("HYDRA_FULL_ERROR") == "1":  # asked for tracebacks
-        run()
-        return
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # lets Hydra's errors through to the handlers here
+    """Run the command line; an interrupt (SIGINT) or a termination (SIGTERM) ends it with one line on stderr."""
+    with _on_signals(_leave):
+        from experiments.command import command  # takes seconds, in which nothing begins that needs an orderly end
     try:
-        run()
-    except KeyboardInterrupt:
-        complain("interrupted; nothing of the interrupted job was stored")
-        sys.exit(INTERRUPTED)
-    except Exception as error:  # from Hydra, before a job began; jobs do not raise
-        complain(explain(error))
-        sys.exit(INVALID)
+        with _on_signals(_interrupt):
+            command()
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        complain(_line(number))
+        sys.exit(_code(number))
 
 
-def explain(error: Exception) -> str:
-    """One line on what is wrong with a command line that Hydra refused, and what to do."""
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        options = ", ".join(error.options or ())
-        return f"{group or 'config'}: expected one of {options}, got {name!r}; set {group or '--config-name'}=NAME"
-    if isinstance(error, OverrideParseException):
-        reason = error.message.splitlines()[0]
-        return f"command line: expected key=value, got {error.override!r} ({reason}); correct or quote it"
-    unknown = re.match(r"Could not override '([^']+)'", str(error))
-    if unknown and not isinstance(error.__cause__, ValidationError):
-        return f"{unknown[1]}: unknown key; correct it, --cfg job shows all keys of a command"
-    if isinstance(error, OSError):
-        return f"hydra.run.dir: expected a folder that can be written to, got: {one_line(error)}"
-    reason = f" ({str(error.__cause__).splitlines()[0]})" if isinstance(error.__cause__, OmegaConfBaseException) else ""
-    return f"command line: {one_line(error)}{reason}; correct it (HYDRA_FULL_ERROR=1 shows where it comes from)"
+@contextmanager
+def _on_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let `handler` answer signals, those that the caller had ignored (as nohup does) left aside."""
+    previous = {number: signal.getsignal(number) for number in _SIGNALS}
+    answered = [number for number, action in previous.items() if action != signal.SIG_IGN]
+    for number in answered:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number in answered:
+            signal.signal(number, previous[number])
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    """End at once, as an exception from the middle of an import may be swallowed or come out as another."""
+    complain(_line(number))
+    os._exit(_code(number))
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    raise KeyboardInterrupt(number)
+
+
+def _line(number: int) -> str:
+    what = "terminated" if number == signal.SIGTERM else "interrupted"
+    return f"{what}; nothing of a job that had not ended was stored"
+
+
+def _code(number: int) -> int:
+    return 128 + number
 
 
 if __name__ == "__main__":

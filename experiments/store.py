@@ -6,16 +6,20 @@ do not lose rows. The schema is declared in full before the first write.
 
 from __future__ import annotations
 
+import os
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
-from deltalake.exceptions import DeltaError
 
 from bci.errors import InvalidInput
+from experiments.outcome import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +60,9 @@ SCHEMA = pa.schema(
 _WHOLE = tuple(field.name for field in SCHEMA if field.type == pa.int64())
 STATUSES = ("ok", "failed", "timeout", "invalid")
 _COMMITS = CommitProperties(max_commit_retries=200)  # with the default, concurrent writers lose commits
+_INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)  # all other BaseExceptions are panics of Rust code
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+_UNUSABLE = re.compile(r"[][^|%\\\x00-\x1f\x7f]")  # in a path: deltalake panics at them, or reads another path
 
 
 class StoreWriteError(RuntimeError):
@@ -63,10 +70,14 @@ class StoreWriteError(RuntimeError):
 
 
 class ResultStore:
-    """The table under the folder `path`; nothing is read or created before the first call that needs it."""
+    """The table under the local folder `path`; nothing is read or created before the first call that needs it.
+
+    Whatever goes wrong in it, panics of its Rust code included, is an `InvalidInput` that names `store.path`, or a
+    `StoreWriteError`.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = Path(os.path.expanduser(path))
 
     def prepare(self) -> None:
         """Create the table if there is none, and make sure that rows can be written.
@@ -77,24 +88,18 @@ class ResultStore:
             InvalidInput: the path cannot hold a store, holds something else, or cannot be written to.
         """
         self._check_location()
-        if not self._exists():
-            try:
-                DeltaTable.create(self.path, SCHEMA, mode="ignore", name="results")
-            except (DeltaError, OSError) as error:
-                if not self._exists():  # else another process was first
-                    raise InvalidInput(
-                        f"store.path: expected a folder that can be created and written to, got '{self.path}' "
-                        f"({_first_line(error)}); choose another store.path"
-                    ) from error
+        with self._expecting("a folder that can be created and written to", "choose another store.path"):
+            if not self._exists():
+                try:
+                    DeltaTable.create(str(self._folder), SCHEMA, mode="ignore", name="results")
+                except Exception:
+                    if not self._exists():  # else another process was first
+                        raise
         self._open()
-        try:
-            with tempfile.NamedTemporaryFile(dir=self.path / "_delta_log", prefix=".writable-"):
-                pass
-        except OSError as error:
-            raise InvalidInput(
-                f"store.path: expected a folder that can be written to, got '{self.path}' ({error.strerror}); "
-                "change its permissions or choose another store.path"
-            ) from error
+        with self._expecting("a folder that can be written to", "change its permissions or choose another store.path"):
+            for folder in (self._folder, self._folder / "_delta_log"):
+                with tempfile.NamedTemporaryFile(dir=folder, prefix=".writable-"):
+                    pass
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Add rows in one atomic commit, all or nothing; returns a version of the table that holds them.
@@ -104,19 +109,18 @@ class ResultStore:
 
         Raises:
             InvalidInput: as `prepare`.
-            ValueError: there is no row, or one has an unknown column, an unknown status or lacks a required value.
-            StoreWriteError: the commit failed.
+            StoreWriteError: the commit failed, or there is no row, or one has an unknown column, an unknown status, a
+                value that does not fit its column, or lacks a required value.
         """
-        if not rows:
-            raise ValueError("expected at least one row to append, got none")
-        table = _as_table(rows)
         self.prepare()
         delta = self._open()
         try:
-            write_deltalake(delta, table, mode="append", commit_properties=_COMMITS)
-        except (DeltaError, OSError) as error:
-            raise StoreWriteError(f"could not write to the store '{self.path}': {_first_line(error)}") from error
-        return int(delta.version())
+            write_deltalake(delta, _as_table(rows), mode="append", commit_properties=_COMMITS)
+            return int(delta.version())
+        except _INTERRUPTS:
+            raise
+        except BaseException as error:
+            raise StoreWriteError(f"could not write to the store '{self.path}': {one_line(error)}") from error
 
     @property
     def version(self) -> int:
@@ -157,53 +161,76 @@ class ResultStore:
         query = f"SELECT status FROM results WHERE job_id = '{literal}' AND status = 'ok' LIMIT 1"
         return bool(self._query(self._open(), query).num_rows)
 
-    def _query(self, delta: DeltaTable, query: str) -> pa.Table:
-        try:
-            return pa.table(QueryBuilder().register("results", delta).execute(query))
-        except (DeltaError, OSError) as error:
-            raise self._damaged(error) from error
+    @cached_property
+    def _folder(self) -> Path:
+        """Absolute, as deltalake would take the beginning of another path for a home folder or a URL."""
+        return self.path.resolve()
 
     def _exists(self) -> bool:
-        return DeltaTable.is_deltatable(str(self.path))
+        with self._reading():
+            return bool(DeltaTable.is_deltatable(str(self._folder)))
 
     def _check_location(self) -> None:
-        for place in (self.path, *self.path.parents):
-            if place.exists() and not place.is_dir():
-                raise InvalidInput(f"store.path: expected a folder, but '{place}' is a file; choose another store.path")
-        if self.path.is_dir() and not self._exists() and any(self.path.iterdir()):
-            if (self.path / "_delta_log").is_dir():  # another process is creating the table
-                return
-            raise InvalidInput(
-                f"store.path: expected a result store or an empty folder, got '{self.path}' with other files in it; "
-                "choose another store.path"
-            )
+        if _URL.match(str(self.path)):
+            raise InvalidInput(f"store.path: expected a local folder, got the URL '{self.path}'; name a folder")
+        with self._expecting("a folder that can be read and written to", "choose another store.path"):
+            unusable = _UNUSABLE.search(str(self.path)) or _UNUSABLE.search(str(self._folder))
+            if unusable:
+                raise InvalidInput(
+                    f"store.path: expected a folder without any of []^|%\\ and control characters in its whole path, "
+                    f"got {str(unusable.string)!r}; choose another store.path"
+                )
+            for place in (self.path, *self.path.parents):
+                if place.exists() and not place.is_dir():
+                    raise InvalidInput(
+                        f"store.path: expected a folder, but '{place}' is a file; choose another store.path"
+                    )
+            # Listed first, so that what another process adds once it has created the table is not held against it.
+            others = {path.name for path in self.path.iterdir()} - {"_delta_log"} if self.path.is_dir() else set()
+            if others and not self._exists():
+                raise InvalidInput(
+                    f"store.path: expected a result store or an empty folder, got '{self.path}' with other files in it "
+                    "and no log of a store; choose another store.path, or restore _delta_log from a copy"
+                )
 
     def _open(self, version: int | None = None) -> DeltaTable:
         self._check_location()
-        if not self._exists():
-            raise InvalidInput(
-                f"store.path: expected a result store, got '{self.path}' without one; check store.path or run a job"
-            )
-        try:
-            delta = DeltaTable(self.path)
-        except (DeltaError, OSError) as error:
-            raise self._damaged(error) from error
-        if version is not None and version != delta.version():
+        with self._reading():
+            if not self._exists():
+                raise InvalidInput(
+                    f"store.path: expected a result store, got '{self.path}' without one; check store.path or run a job"
+                )
+            delta = DeltaTable(str(self._folder))
             newest = delta.version()
-            try:
-                delta.load_as_version(version)
-            except (DeltaError, OverflowError) as error:
+            if version is not None and not 0 <= version <= newest:
                 raise InvalidInput(
                     f"version: expected 0 to {newest}, the versions of the store '{self.path}', got {version}"
-                ) from error
-        self._check_schema(delta)
+                )
+            if version is not None:
+                delta.load_as_version(version)
+            self._check_schema(delta)
         return delta
 
-    def _damaged(self, error: Exception) -> InvalidInput:
-        return InvalidInput(
-            f"store.path: expected a result store that can be read, got '{self.path}' ({_first_line(error)}); "
-            "restore it from a copy or choose another store.path"
+    def _query(self, delta: DeltaTable, query: str) -> pa.Table:
+        with self._reading():
+            return pa.table(QueryBuilder().register("results", delta).execute(query))
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return self._expecting(
+            "a result store that can be read",
+            "restore it from a copy, or export an earlier version (version=N) and choose another store.path",
         )
+
+    @contextmanager
+    def _expecting(self, expected: str, remedy: str) -> Iterator[None]:
+        """Tell whatever goes wrong in the block in one line that names the store."""
+        try:
+            yield
+        except (InvalidInput, *_INTERRUPTS):
+            raise
+        except BaseException as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
+            raise InvalidInput(f"store.path: expected {expected}, got '{self.path}' ({reason}); {remedy}") from error
 
     def _check_schema(self, delta: DeltaTable) -> None:
         found = pa.schema(delta.schema().to_arrow())
@@ -231,6 +258,8 @@ def latest(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    if not rows:
+        raise ValueError("expected at least one row to append, got none")
     for row in rows:
         unknown = sorted(set(row) - set(SCHEMA.names))
         if unknown:
@@ -251,8 +280,3 @@ def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 def _column(schema: pa.Schema, name: str) -> tuple[pa.DataType, bool] | None:
     return (schema.field(name).type, schema.field(name).nullable) if name in schema.names else None
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -1,36 +1,126 @@
-"""What is left to say when all jobs of a sweep have ended."""
+"""What is left to say when all jobs of a sweep have ended: one table, and how many did not finish."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.outcome import FAILED, OUTCOME, complain
+from bci.errors import InvalidInput
+from experiments.outcome import FAILED, FINISHED, Ended, complain, say
+from experiments.store import ResultStore, latest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEEDS = ("seed", "data.seed")  # jobs that differ in these alone share a line
+_METRICS_SHOWN = 6
 
 
 class SweepOutcome(Callback):
-    """A Hydra callback that makes a sweep exit with a code other than 0 if one of its jobs did not finish.
+    """A Hydra callback that ends a sweep with a table, and with a code other than 0 if a job did not finish.
 
-    The jobs themselves never raise, so that the others go on, and may run in other processes; what they leave in
-    their run directories tells how they ended.
+    The jobs themselves never raise, so that the others go on. They may run in other processes, which get a copy of
+    this object, and share run directories with other sweeps: each leaves a note in a folder of this sweep alone.
     """
 
+    def __init__(self) -> None:
+        self._name = f".jobs-{uuid.uuid4().hex}"  # of the folder of notes, which is there until the sweep ends
+
+    def on_job_start(self, config: DictConfig, **_: object) -> None:
+        if config.hydra.mode == RunMode.MULTIRUN:
+            self._note(config, Ended("killed", None))  # until it ends
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: object) -> None:
+        if config.hydra.mode == RunMode.MULTIRUN and job_return.status == JobStatus.COMPLETED:
+            self._note(config, job_return.return_value)
+
     def on_multirun_end(self, config: DictConfig, **_: object) -> None:
-        sweep_dir = Path(config.hydra.sweep.dir)
-        statuses = list(_statuses(sweep_dir))
-        unfinished = [status for status in statuses if status not in ("ok", "skipped")]
-        if unfinished:
-            counts = ", ".join(f"{unfinished.count(status)} {status}" for status in sorted(set(unfinished)))
-            complain(f"{len(unfinished)} of {len(statuses)} jobs did not finish ({counts}); see {sweep_dir}")
-            raise SystemExit(FAILED)
+        notes = sorted(self._folder(config).glob("*.json"), key=lambda note: int(note.stem))
+        jobs = [EndedJob(**json.loads(note.read_text(encoding="utf-8"))) for note in notes]
+        shutil.rmtree(self._folder(config), ignore_errors=True)
+        unfinished = [job.status for job in jobs if job.status not in FINISHED]
+        try:
+            table = summary(jobs, Path(config.store.path), list(config.metrics.names))
+            if table:
+                say(table)
+        finally:  # Hydra goes on after an exception of a callback as if there had been none
+            if unfinished:
+                counts = ", ".join(f"{unfinished.count(status)} {status}" for status in sorted(set(unfinished)))
+                see = config.hydra.sweep.dir
+                complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}); see {see}")
+                raise SystemExit(FAILED)
+
+    def _note(self, config: DictConfig, ended: Ended) -> None:
+        pairs = (str(override).partition("=") for override in config.hydra.overrides.task)
+        job = EndedJob({key: value for key, _, value in pairs}, ended.job_id, ended.status)
+        folder = self._folder(config)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{config.hydra.job.num}.json").write_text(json.dumps(job._asdict()), encoding="utf-8")
+
+    def _folder(self, config: DictConfig) -> Path:
+        return Path(config.hydra.runtime.cwd) / config.hydra.sweep.dir / self._name
 
 
-def _statuses(sweep_dir: Path) -> Iterator[str]:
-    """The status of every job of a sweep; a job that left none was killed."""
-    for config in sorted(sweep_dir.glob("**/.hydra/config.yaml")):
-        outcome = config.parent.parent / OUTCOME
-        yield json.loads(outcome.read_text(encoding="utf-8"))["status"] if outcome.is_file() else "killed"
+class EndedJob(NamedTuple):
+    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended; `killed` if it did not."""
+
+    overrides: dict[str, str]
+    job_id: str | None
+    status: str
+
+
+def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> str:
+    """One line for all jobs that differ in their seeds alone: how many finished, and the means of their first metrics.
+
+    Jobs that were skipped count with the numbers in the store. A metric that is undefined for some of them is averaged
+    over the others, and reads `--` if it is for all.
+
+    Returns:
+        The table; empty if the store cannot be read.
+    """
+    try:
+        rows = latest(ResultStore(store).rows())
+    except InvalidInput:
+        return ""
+    shown = list(metrics)[:_METRICS_SHOWN]
+    lines: dict[str, list[EndedJob]] = {}
+    for job, label in zip(jobs, _labels([job.overrides for job in jobs]), strict=True):
+        lines.setdefault(label, []).append(job)
+    table = []
+    for label, group in lines.items():
+        done = rows[rows["job_id"].isin([job.job_id for job in group if job.status in FINISHED])]
+        means = [_mean(done.loc[done["metric"] == name, "value"], 3) for name in shown]
+        seconds = _mean(done.drop_duplicates("run_id")["fit_seconds"], 1)
+        table.append([label, f"{done['job_id'].nunique()}/{len(group)}", *means, seconds])
+    return _aligned([["mean over seeds", "jobs", *shown, "fit s"], *table])
+
+
+def _labels(overrides: Sequence[dict[str, str]]) -> list[str]:
+    """Of every job the overrides that not all jobs share, seeds left out."""
+    keys = dict.fromkeys(key for each in overrides for key in each if key not in SEEDS)
+    varying = [key for key in keys if len({each.get(key) for each in overrides}) > 1]
+    return [" ".join(f"{key}={each[key]}" for key in varying if key in each) or "all jobs" for each in overrides]
+
+
+def _mean(values: pd.Series[float], digits: int) -> str:
+    defined = values.dropna()
+    return f"{defined.mean():.{digits}f}" if len(defined) else "--"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """The first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]))
+    return "\n".join(lines)

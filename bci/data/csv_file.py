@@ -15,6 +15,7 @@ from bci.dataset import Bools, Dataset, Floats, check_graph
 from bci.errors import InvalidInput
 
 MISSING_VALUES = {"", "na", "n/a", "nan", "null", "none"}
+EDGE_HEADERS = (("cause", "effect"), ("from", "to"), ("source", "target"), ("parent", "child"))
 
 
 class Row(NamedTuple):
@@ -33,7 +34,8 @@ def csv_file(
         path: data, one variable a column, with a header row of names.
         graph_path: the true graph. Either an adjacency matrix: a header row of all names in any order, entries 0 or
             1, row causes column, rows in the order of the header or labelled by a first column. Or an edge list:
-            two columns, cause and effect, with or without a header row.
+            two columns, cause and effect, with or without a header row. Only one of `EDGE_HEADERS` that holds no name
+            of a variable is such a header, in letters of either case.
         intervened_path: a mask of the data: the same names in any order, the same rows, 1 where the value was
             set by an intervention and 0 elsewhere.
 
@@ -86,13 +88,16 @@ def _read_graph(path: str | Path, names: Sequence[str]) -> Bools:
 
 def _edge_list(path: str | Path, rows: Sequence[Row], names: Sequence[str]) -> Bools:
     _check_width(path, rows, 2)
-    has_header = not any(cell in names for cell in rows[0].cells)
+    first = rows[0].cells
+    has_header = tuple(map(str.lower, first)) in EDGE_HEADERS and not any(cell in names for cell in first)
     graph = np.zeros((len(names), len(names)), dtype=bool)
     for row in rows[has_header:]:
         for cell in row.cells:
             if cell not in names:
+                header = f" or a header row ({' or '.join(map(','.join, EDGE_HEADERS))})" if row is rows[0] else ""
                 raise InvalidInput(
-                    f"{path}, line {row.line}: expected cause,effect from the variables {_listed(names)}, got {cell!r}"
+                    f"{path}, line {row.line}: expected cause,effect from the variables {_listed(names)}{header}, "
+                    f"got {cell!r}; correct it"
                 )
         cause, effect = (names.index(cell) for cell in row.cells)
         graph[cause, effect] = True

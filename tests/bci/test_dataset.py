@@ -25,6 +25,26 @@ def test_observations_have_mean_zero_and_sample_deviation_one(raw):
     assert (dataset.num_samples, dataset.num_nodes) == (30, 3)
 
 
+def test_the_scaler_has_the_mean_and_deviation_to_the_last_bit(raw):
+    scaler = Scaler.fit(raw)
+    assert np.array_equal(scaler.mean, raw.mean(axis=0))
+    assert np.array_equal(scaler.std, raw.std(axis=0, ddof=1))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [2.0**990, 2.0**530, 2.0**-980])
+def test_the_unit_of_a_column_does_not_matter(raw, unit):
+    units = np.array([unit, 1.0, unit])
+    dataset = Dataset.from_raw(raw * units, NAMES)
+    assert np.array_equal(dataset.observations, Dataset.from_raw(raw, NAMES).observations)
+    np.testing.assert_allclose(dataset.scaler.inverse(dataset.observations), raw * units, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_large_value_does_not_make_columns_alike(raw):
+    Dataset.from_raw(changed(raw, 7, 1, 1e290), NAMES)
+
+
 def test_rows_are_observational_unless_a_mask_says_otherwise(raw):
     assert not Dataset.from_raw(raw, NAMES).intervened.any()
     mask = np.zeros(raw.shape, dtype=bool)
@@ -91,6 +111,9 @@ def changed(raw, row, column, value):
         (lambda raw: changed(raw, slice(None), 0, 7.3), "column 'a'.*got a constant"),
         (lambda raw: changed(raw, slice(None), 2, raw[:, 1]), "columns 'b' and 'c'.*the same values"),
         (lambda raw: changed(raw, slice(None), 2, 3 - 2 * raw[:, 0]), "columns 'a' and 'c'.*the same values"),
+        (lambda raw: changed(raw, 7, 1, 1e308), r"column 'b'.*magnitude from 1e-300 to 1e\+300, got 1e\+308; correct"),
+        (lambda raw: changed(raw, slice(None), 2, raw[:, 2] * 1e-300), "column 'c'.*magnitude from 1e-300"),
+        (lambda raw: raw[:2], "at least 3 rows, as all variables look alike in 2"),
         (lambda raw: raw[:1], "at least 2 rows, got 1"),
         (lambda raw: raw[:, 0], "expected a matrix"),
     ],

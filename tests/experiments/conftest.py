@@ -47,8 +47,8 @@ def run_job(config: DictConfig, tmp_path: Path, capsys: pytest.CaptureFixture[st
         for key, value in (changes or {}).items():
             OmegaConf.update(changed, key, value)
         (tmp_path / "run").mkdir(exist_ok=True)
-        code = execute(changed, method_name="random_dag", data_name="chain", run_dir=tmp_path / "run")
-        return Ended(code, *capsys.readouterr())
+        ended = execute(changed, method_name="random_dag", data_name="chain", run_dir=tmp_path / "run")
+        return Ended(ended.code, *capsys.readouterr())
 
     return job
 

@@ -86,6 +86,7 @@ def test_a_file_is_replaced_whole_or_left_alone(store, tmp_path, monkeypatch):
         (["out=rows.csv", "version=-1"], "version: expected a whole number, got '-1'"),
         (["out=rows.csv", "store.path=nowhere"], "store.path: expected a result store, got 'nowhere' without one"),
         (["out=/proc/rows.csv"], "out: expected a place that can be written to"),
+        (["out=" + 300 * "x" + ".csv"], "out: expected a place that can be written to"),
         (["out=folder.csv"], "out: expected a file, but 'folder.csv' is a folder"),
     ],
 )

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from experiments.run import CONFIGS
+from experiments.command import CONFIGS
 from experiments.store import ResultStore
 
 
@@ -51,7 +53,15 @@ def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
         (["data=nope"], "data: expected one of csv, er, sachs, sachs_gp, sf, got 'nope'; set data=NAME"),
         (["method=nope"], "method: expected one of "),
         (["metrics=nope"], "metrics: expected one of structure, got 'nope'"),
-        (["data=null"], "command line: "),
+        (["data=null"], "data: expected one of csv, er, sachs, sachs_gp, sf, got null; set data=NAME"),
+        (["method=5"], "method: expected one of arco_gp, dag_gnn, "),
+        (["metrics=true"], "metrics: expected one of structure, got True"),
+        (["data=er", "data.interventions={foo:1}"], "data.interventions.foo: unknown key"),
+        (["+seeed=3"], "seeed: unknown key"),
+        (["++extra.foo=3"], "extra: unknown key"),
+        (["+store.foo=3"], "store.foo: unknown key"),
+        (["method=exact_gp", "+method.order_model=mlp"], "method.order_model: unknown key"),
+        (["method=exact_gp", "++method.order_model=mlp"], "method.order_model: unknown key"),
         (["data.seed"], "command line: expected key=value, got 'data.seed'"),
         (["metrics.names=[eshd,nope"], "command line: expected key=value, got 'metrics.names=[eshd,nope'"),
         (["hydra.job.chdir=zz"], "command line: Error merging override hydra.job.chdir=zz (Value 'zz' is not"),
@@ -70,6 +80,17 @@ def test_a_command_that_cannot_be_run_is_one_line_and_stores_nothing(command, st
     assert statuses() == []
 
 
+def test_an_unknown_name_of_a_config_is_one_line(command, stand_in_method):
+    ended = command("--config-name=nope", *stand_in_method)
+    assert (ended.code, ended.err) == (2, "error: --config-name: expected config, got 'nope'; leave it out\n")
+
+
+def test_a_key_that_the_configs_have_may_be_forced(command, stand_in_method):
+    assert command(*stand_in_method, *small("++seed=4", "~method.max_parents", "+method.max_parents=1")).code == 0
+    row = ResultStore("store").rows().iloc[0]
+    assert (row["method_seed"], '"max_parents":1' in row["method_config"]) == (4, True)
+
+
 def test_help_shows_commands_to_copy(command, stand_in_method):
     shown = command(*stand_in_method, flag="--help")
     assert shown.code == 0
@@ -82,8 +103,71 @@ def test_a_sweep_goes_on_after_a_failure_and_ends_with_an_exit_code(command, sta
     assert sorted(statuses()) == ["failed", "invalid", "ok"]
     assert swept.err.splitlines()[-1] == "error: 2 of 3 jobs did not finish (1 failed, 1 invalid); see sweep"
     assert len(swept.err.splitlines()) == 3
+    assert [line.split() for line in swept.out.splitlines()[-4:]] == [
+        ["mean", "over", "seeds", "jobs", "eshd", "fit", "s"],
+        ["method.mode=crash", "0/1", "--", "--"],
+        ["method.mode=invalid", "0/1", "--", "--"],
+        ["method.mode=fit", "1/1", f"{ResultStore('store').rows()['value'].dropna()[2]:.3f}", "0.0"],
+    ]
     assert command(*stand_in_method, *small("seed=0,1", "hydra.sweep.dir=sweep2"), flag="-m").code == 0
     assert sorted(statuses()) == ["failed", "invalid", "ok", "ok"]
+
+
+def test_a_sweep_counts_its_own_jobs_alone(command, stand_in_method):
+    shared = ["hydra.sweep.dir=sweep", "hydra.sweep.subdir=same"]
+    assert command(*stand_in_method, *small("method.mode=crash", "seed=0,1,2"), "hydra.sweep.dir=sweep", flag="-m").code
+    again = command(*stand_in_method, *small("seed=0,1", "hydra.sweep.dir=sweep"), flag="-m")
+    assert (again.code, again.err) == (0, "")
+    assert again.out.splitlines()[-1].split()[:3] == ["all", "jobs", "2/2"]
+    swept = command(*stand_in_method, *small("method.mode=crash,fit", *shared), flag="-m")
+    assert swept.code == 1
+    assert swept.err.splitlines()[-1] == "error: 1 of 2 jobs did not finish (1 failed); see sweep"
+    assert [line.split()[:2] for line in swept.out.splitlines()[-2:]] == [
+        ["method.mode=crash", "0/1"],
+        ["method.mode=fit", "1/1"],
+    ]
+    assert list(Path("sweep").glob(".jobs*")) == []
+
+
+def test_a_sweep_goes_on_where_the_store_is_damaged(command, stand_in_method):
+    assert command(*stand_in_method, *small()).code == 0
+    for rows in Path("store").glob("*.parquet"):
+        rows.unlink()
+    swept = command(*stand_in_method, *small("seed=0,0"), flag="-m")
+    assert swept.code == 1
+    assert [line.startswith("error: store.path: ") for line in swept.err.splitlines()] == [True, True, False]
+    assert "2 of 2 jobs did not finish (2 invalid)" in swept.err
+
+
+def test_a_key_that_nothing_reads_is_refused_in_every_job_of_a_sweep(command, stand_in_method):
+    swept = command(*stand_in_method, *small("seed=0,1", "+seeed=3"), flag="-m")
+    assert swept.code == 1
+    assert [line.startswith("error: seeed: unknown key") for line in swept.err.splitlines()] == [True, True, False]
+    assert statuses() == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            ["data.interventions.value=1e308"],
+            "data.interventions.value: expected settings that give finite data, got 1e+",
+        ),
+        (["data.interventions.value=1e304"], "column 'X"),
+    ],
+)
+def test_simulated_data_out_of_range_name_their_cause(command, stand_in_method, changes, message):
+    linear = ["data.mechanism=linear", "data.interventions.num_targets=4"]
+    ended = command(*stand_in_method, *small(*linear, *changes))
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {message}")
+    assert len(ended.err.splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_large_noise_is_no_reason_to_refuse(command, stand_in_method):
+    assert command(*stand_in_method, *small("data.mechanism=linear", "data.noise_variance=1e308")).code == 0
 
 
 def test_an_interrupt_ends_with_130_and_stores_nothing(command, stand_in_method):
@@ -93,20 +177,68 @@ def test_an_interrupt_ends_with_130_and_stores_nothing(command, stand_in_method)
     assert statuses() == []
 
 
+def from_the_shell(folder, *arguments):
+    """Start the command line in a folder whose modules come first."""
+    paths = os.pathsep.join([str(folder), str(CONFIGS.parent), str(Path(__file__).parent)])
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments.run", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def interrupt_at(file, process, number):
+    """Send a signal once the file is there; returns the exit code, stdout and stderr."""
+    while not (file.exists() and file.read_text()) and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+SIGNALS = pytest.mark.parametrize(
+    ("number", "code", "what"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+
+
+@SIGNALS
+def test_a_signal_before_anything_began_is_one_line(tmp_path, number, code, what):
+    (tmp_path / "hydra.py").write_text(
+        "import time\n"
+        "try:\n    open('here', 'w').write('1')\n    time.sleep(60)\n"
+        "except BaseException:\n    raise ImportError"
+    )
+    ended = interrupt_at(tmp_path / "here", from_the_shell(tmp_path), number)
+    assert ended == (code, "", f"error: {what}; nothing of a job that had not ended was stored\n")
+
+
+@SIGNALS
+def test_a_signal_in_the_middle_of_a_fit_is_one_line_and_keeps_finished_jobs(tmp_path, number, code, what):
+    folder = tmp_path / "configs" / "method"
+    folder.mkdir(parents=True)
+    (folder / "slow.yaml").write_text(f"_target_: stand_ins.Isolated\nnumber_file: {tmp_path / 'number'}\n")
+    (folder / "quick.yaml").write_text("_target_: stand_ins.RandomDag\n")
+    sweep = ["--config-dir", str(folder.parent), "method=quick,slow", "metrics.names=[eshd]", "hydra/job_logging=none"]
+    process = from_the_shell(tmp_path, *sweep, *small("hydra/hydra_logging=none"), "-m")
+    ended = interrupt_at(tmp_path / "number", process, number)
+    assert (ended[0], ended[2]) == (code, f"error: {what}; nothing of a job that had not ended was stored\n")
+    assert ResultStore(tmp_path / "results" / "store").rows()[["method", "status"]].to_numpy().tolist() == [
+        ["quick", "ok"]
+    ]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "number").read_text()), 0)
+
+
 def test_from_the_shell_the_store_is_where_the_command_was_started(tmp_path, stand_in_method):
     arguments = [*stand_in_method, *small("data.num_samples=0")]
-    paths = os.pathsep.join([str(CONFIGS.parent), str(Path(__file__).parent)])
-    ended = subprocess.run(
-        [sys.executable, "-m", "experiments.run", *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("error: data.num_samples: ")
-    assert len(ended.stderr.splitlines()) == 1
+    process = from_the_shell(tmp_path, *arguments)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.startswith("error: data.num_samples: ")
+    assert len(err.splitlines()) == 1
     assert ResultStore(tmp_path / "results" / "store").rows()["status"].tolist() == ["invalid"]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from bci.errors import InvalidInput
-from experiments.store import SCHEMA, ResultStore, latest
+from experiments.store import SCHEMA, ResultStore, StoreWriteError, latest
 
 START = datetime(2025, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -91,14 +92,8 @@ def test_only_status_ok_makes_a_job_done(tmp_path):
 def test_a_value_that_does_not_fit_its_column_is_refused_and_nothing_stored(tmp_path):
     store = ResultStore(tmp_path / "store")
     store.prepare()
-    for bad, error in [
-        ({"num_nodes": 2.5}, ValueError),
-        ({"num_nodes": "2"}, pa.ArrowException),
-        ({"status": "good"}, ValueError),
-        ({"colour": "red"}, ValueError),
-        ({"host": None}, ValueError),
-    ]:
-        with pytest.raises(error):
+    for bad in [{"num_nodes": 2.5}, {"num_nodes": "2"}, {"status": "good"}, {"colour": "red"}, {"host": None}]:
+        with pytest.raises(StoreWriteError):
             store.append([row("a"), row("b", **bad)])
     assert (store.version, len(store.rows())) == (0, 0)
 
@@ -133,14 +128,46 @@ def test_a_path_that_holds_something_else_is_refused(tmp_path, monkeypatch, make
         ResultStore("store").rows()
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_any_row(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "path",
+    ["br[b]", "in/per%20cent", "back\\slash", "caret^", "pi|pe", "new\nline", "\0", "file:///tmp/x", "s3://bucket/x"],
+)
+def test_a_path_that_deltalake_takes_for_another_is_refused_before_anything_is_created(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    for use in (ResultStore(path).prepare, ResultStore(path).rows, lambda: ResultStore(path).done("a")):
+        with pytest.raises(InvalidInput, match=r"^store\.path: expected a (local folder|folder without)") as error:
+            use()
+        assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_under_a_folder_that_deltalake_cannot_open_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "br[b]").mkdir()
+    monkeypatch.chdir(tmp_path / "br[b]")
+    with pytest.raises(InvalidInput, match="whole path"):
+        ResultStore("store").prepare()
+
+
+def test_a_path_may_begin_at_home_and_have_unusual_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("store", "a b#c?d", "c:"):
+        ResultStore(f"~/{name}").append([row()])
+        assert (tmp_path / name / "_delta_log").is_dir()
+        assert ResultStore(tmp_path / name).done("a")
+
+
+@pytest.mark.parametrize("part", ["", "_delta_log"])
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_row(tmp_path, monkeypatch, part):
     with pytest.raises(InvalidInput, match="can be created and written to, got '/proc/store'"):
         ResultStore("/proc/store").prepare()
     store = ResultStore(tmp_path / "store")
     store.prepare()
+    temporary_file = tempfile.NamedTemporaryFile
 
-    def read_only(**_):
-        raise PermissionError(13, "Permission denied")
+    def read_only(*, dir, prefix):  # noqa: A002
+        if dir == tmp_path / "store" / part:
+            raise PermissionError(13, "Permission denied")
+        return temporary_file(dir=dir, prefix=prefix)
 
     monkeypatch.setattr("experiments.store.tempfile.NamedTemporaryFile", read_only)
     with pytest.raises(InvalidInput, match="Permission denied"):
@@ -174,7 +201,7 @@ def test_latest_keeps_the_newest_finished_run_of_every_job(tmp_path):
 
 
 def test_an_append_of_no_rows_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="at least one row"):
+    with pytest.raises(StoreWriteError, match="at least one row"):
         ResultStore(tmp_path / "store").append([])
 
 
@@ -185,3 +212,60 @@ def test_a_damaged_store_is_one_clear_error(tmp_path):
         commit.write_text("{")
     with pytest.raises(InvalidInput, match="expected a result store that can be read"):
         store.done("a")
+
+
+def test_rows_without_their_log_are_not_taken_for_an_empty_store(tmp_path):
+    store = ResultStore(tmp_path / "store")
+    store.append([row()])
+    for commit in (tmp_path / "store" / "_delta_log").glob("*.json"):
+        commit.unlink()
+    for use in (store.prepare, lambda: store.done("a"), store.rows):
+        with pytest.raises(InvalidInput, match=r"no log of a store; .* restore _delta_log from a copy"):
+            use()
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:40])])
+def test_a_lost_or_cut_file_of_rows_is_one_clear_error_and_earlier_versions_remain(tmp_path, damage):
+    store = ResultStore(tmp_path / "store")
+    first = store.append([row("a")])
+    kept = set(store.path.glob("*.parquet"))
+    store.append([row("b")])
+    damage(*(set(store.path.glob("*.parquet")) - kept))
+    for use in (lambda: store.done("b"), store.table):
+        with pytest.raises(
+            InvalidInput, match=r"^store\.path: .* restore it from a copy, or export an earlier"
+        ) as error:
+            use()
+        assert "\n" not in str(error.value)
+    assert store.rows(first)["job_id"].tolist() == ["a"]
+
+
+class PanicError(BaseException):
+    """As pyo3 raises it where Rust code panics."""
+
+
+def panic(*_: object, **__: object) -> None:
+    raise PanicError("in\nRust")
+
+
+def test_a_panic_becomes_an_error_of_the_store(tmp_path, monkeypatch):
+    store = ResultStore(tmp_path / "store")
+    store.append([row()])
+    monkeypatch.setattr("experiments.store.write_deltalake", panic)
+    with pytest.raises(StoreWriteError, match=r"could not write to .*: in Rust"):
+        store.append([row("b")])
+    monkeypatch.setattr("experiments.store.QueryBuilder", panic)
+    with pytest.raises(InvalidInput, match=r"store\.path: .* \(in Rust\)"):
+        store.done("a")
+
+
+def test_an_interrupt_of_the_store_stays_one(tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    store = ResultStore(tmp_path / "store")
+    store.prepare()
+    for name, use in [("write_deltalake", lambda: store.append([row()])), ("QueryBuilder", store.rows)]:
+        monkeypatch.setattr(f"experiments.store.{name}", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            use()

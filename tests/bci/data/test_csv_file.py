@@ -63,6 +63,8 @@ def test_pandas_agrees_on_random_data(tmp_path):
         "a,b\na,c\nb,c\n",
         "cause,effect\nb,c\na,b\na,c\n",
         "from , to\n b , c\na,b\na,c\na,c\n",
+        "Source,Target\nb,c\na,b\na,c\n",
+        "parent,child\nb,c\na,b\na,c\n",
     ],
 )
 def test_graph_formats(write, text):
@@ -83,6 +85,14 @@ def test_graph_formats(write, text):
 )
 def test_two_variables_are_not_ambiguous(write, text, expected):
     assert edges(csv_file(write("a,b\n1,2\n2,0\n3,3\n"), write(text, "graph.csv"))) == expected
+
+
+def test_variables_named_as_a_header_are_variables(write):
+    data = write("from,to,c\n1,2,0\n2,0,5\n3,3,1\n")
+    assert edges(csv_file(data, write("from,to\nto,c\n", "graph.csv"))) == {"from>to", "to>c"}
+    assert edges(csv_file(data, write("source,target\nto,c\n", "graph.csv"))) == {"to>c"}
+    with pytest.raises(InvalidInput, match="got 'cause'"):
+        csv_file(write("a,effect,c\n1,2,0\n2,0,5\n3,3,1\n"), write("cause,effect\na,c\n", "graph.csv"))
 
 
 def test_mask_is_reordered_by_name(write):
@@ -106,6 +116,8 @@ def test_mask_is_reordered_by_name(write):
         ("a,b\n1,1e999\n4,2\n", "line 2, column 'b': expected a finite number, got '1e999'"),
         ("a,b\n1,2\n1,3\n", "column 'a': expected values that vary, got a constant"),
         ("a,b,c\n1,2,1\n2,4,5\n0,0,7\n", "columns 'a' and 'b': expected distinct variables"),
+        ("a,b\n1,2\n2,1e301\n3,0\n", "column 'b': expected a largest magnitude from 1e-300 to 1e+300, got 1e+301"),
+        ("a,b\n1,2\n4,3\n", "observations: expected at least 3 rows"),
         ("a,b\n1,2\n", "expected at least 2 rows, got 1"),
         ("a,b\n", "expected at least 2 rows, got 0"),
         ("a\n1\n2\n", "expected at least 2 columns (variables), got 1"),
@@ -144,7 +156,13 @@ def test_bad_data_are_refused_with_file_and_place(write, text, message):
         ("a,b\nb,a\n", "got the cycle"),
         ("a,a\n", "got the cycle a -> a"),
         ("a,b\nb,e\n", "line 2: expected cause,effect from the variables a, b, c, got 'e'"),
-        ("a,bb\nb,c\n", "line 1: expected cause,effect from the variables a, b, c, got 'bb'"),
+        (
+            "a,bb\nb,c\n",
+            "line 1: expected cause,effect from the variables a, b, c or a header row (cause,effect or from",
+        ),
+        ("x,zz\na,b\n", "parent,child), got 'x'; correct it"),
+        ("from,b\na,b\n", "line 1: expected cause,effect"),
+        ("from,effect\na,b\n", "line 1: expected cause,effect"),
         ("cause,effect\na,b,c\n", "line 2: expected 2 comma-separated cells"),
     ],
 )

@@ -1,0 +1,103 @@
+"""The command line of jobs, its config composed by Hydra."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException, ValidationError
+
+from experiments.execute import execute
+from experiments.outcome import INVALID, Ended, complain, one_line
+
+OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps apart runs that start at once
+
+CONFIGS = Path(__file__).resolve().parent.parent / "conf"
+
+
+@hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
+def run(cfg: DictConfig) -> Ended:
+    """Run the job of a composed config; returns how it ended, in a single run leaves with the exit code."""
+    context = HydraConfig.get()
+    choices = context.runtime.choices
+    run_dir = Path(context.runtime.output_dir)
+    try:
+        _check_keys(context.job.config_name, context.overrides.task)
+    except ConfigCompositionException as error:
+        complain(explain(error))
+        ended = Ended("invalid", None)
+    else:
+        method_name, data_name = choices.get("method") or "", choices.get("data") or ""
+        ended = execute(cfg, method_name=method_name, data_name=data_name, run_dir=run_dir)
+    if context.mode == RunMode.RUN:
+        sys.exit(ended.code)
+    return ended  # a job of a sweep must not stop the others; `SweepOutcome` sees to the exit code
+
+
+def command() -> None:
+    """Run the command line, with one line on stderr for whatever is wrong with it."""
+    if os.environ.get("HYDRA_FULL_ERROR") == "1":  # asked for tracebacks
+        run()
+        return
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # lets Hydra's errors through to the handlers here
+    try:
+        run()
+    except Exception as error:  # from Hydra, before a job began; jobs do not raise
+        complain(explain(error))
+        sys.exit(INVALID)
+
+
+def explain(error: Exception) -> str:
+    """One line on what is wrong with a command line that Hydra refused, and what to do."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if not group:
+            return f"--config-name: expected {', '.join(_options('.'))}, got {name!r}; leave it out"
+        return f"{group}: expected one of {', '.join(error.options or ())}, got {name!r}; set {group}=NAME"
+    if isinstance(error, OverrideParseException):
+        reason = error.message.splitlines()[0]
+        return f"command line: expected key=value, got {error.override!r} ({reason}); correct or quote it"
+    if str(error).startswith("Config group override must be"):
+        for group, given in _choices(sys.argv[1:]):
+            if not isinstance(given, str | list):
+                shown = "null" if given is None else given
+                return f"{group}: expected one of {', '.join(_options(group))}, got {shown}; set {group}=NAME"
+    unknown = re.match(r"Could not override '([^']+)'", str(error))
+    if unknown and not isinstance(error.__cause__, ValidationError):
+        key = getattr(error.__cause__, "full_key", None) or unknown[1]
+        return f"{key}: unknown key; correct it, --cfg job shows all keys of a command"
+    if isinstance(error, OSError):
+        return f"hydra.run.dir: expected a folder that can be written to, got: {one_line(error)}"
+    reason = f" ({str(error.__cause__).splitlines()[0]})" if isinstance(error.__cause__, OmegaConfBaseException) else ""
+    return f"command line: {one_line(error)}{reason}; correct it (HYDRA_FULL_ERROR=1 shows where it comes from)"
+
+
+def _check_keys(config_name: str, overrides: Sequence[str]) -> None:
+    """Raise Hydra's error where a `+` or `++` brings a key that the configs do not have: nothing would read it."""
+    plain = [override.lstrip("+") for override in overrides if not override.startswith("~")]
+    if any(override.startswith("+") for override in overrides):
+        hydra.compose(config_name, overrides=plain)
+
+
+def _options(group: str) -> list[str]:
+    return sorted(file.stem for file in (CONFIGS / group).glob("*.yaml"))
+
+
+def _choices(arguments: Sequence[str]) -> list[tuple[str, object]]:
+    """Groups and the values that a command line gives them."""
+    groups = {folder.name for folder in CONFIGS.iterdir() if folder.is_dir()}
+    parsed = OverridesParser.create().parse_overrides([each for each in arguments if each.partition("=")[0] in groups])
+    return [
+        (override.key_or_group, value)
+        for override in parsed
+        for value in (override.sweep_iterator() if override.is_sweep_override() else [override.value()])
+    ]
