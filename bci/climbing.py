@@ -11,8 +11,10 @@ from bci.newton import QuadraticModel, secant_corrected
 
 # An exact expansion settles a pair whose predicted gain times step (in units of `TRUSTED`) is at most this, in nats.
 _LARGEST_GAIN_TIMES_REACH = 0.1
-# An approximate Hessian settles a pair that has no more than this to gain.
-_LARGEST_GAIN = 0.05
+# An approximate Hessian settles a pair that has no more than this to gain; less where noise is low, since ridges are
+# flat and modes are close to each other there.
+_LARGEST_GAIN, _LARGEST_GAIN_OF_LOW_NOISE = 0.05, 0.01
+LOW_NOISE = 0.15
 _LONGEST_MOVE = (0.4, 0.8, 0.5, 1.0)
 _SHORTEST_MOVE = 1e-3  # as a share of the move first tried
 _MAX_ROUNDS = 40
@@ -46,7 +48,8 @@ class Climb:
     ) -> None:
         self._expansions, self._objective = expansions, objective
         self._sets, self._targets, self._origin, self._known = sets, targets, origin, known
-        self.best, self._goal, _ = objective.predict(origin)
+        best, self._goal, _ = objective.predict(origin)
+        self.best = MapEstimate(*(part.clone() for part in best))  # it changes in place, the origin in its own time
         self._fraction = torch.ones_like(self.best.objective)
         self._climbing = torch.ones_like(sets, dtype=torch.bool)
         self._trusted = origin.centre.new_tensor(TRUSTED)
@@ -61,29 +64,28 @@ class Climb:
 
     def _climb_together(self) -> None:
         """Move pairs of a set by expansions at one kernel, the proposal that most of them are near to."""
-        num_sets, num_targets = self._expansions.is_member.shape
+        num_targets = len(self._expansions.nodes)
         low_noise = self.best.parameters.new_tensor(_LEAST_SHARED_NOISE).log()
-        while True:
-            pairs = torch.nonzero(
-                self._climbing & (self._fraction >= _SHORTEST_MOVE) & (self._goal.parameters[:, 3] > low_noise)
-            )[:, 0]
-            sets, targets = self._sets[pairs], self._targets[pairs]
-            wanted = self._proposals(pairs)
-            kernels = wanted.new_full((num_sets, num_targets, 2), torch.nan)
-            kernels[sets, targets] = wanted[:, :2]
-            near = ((kernels[:, :, None] - kernels[:, None]).abs() <= self._trusted[:2]).all(dim=3)
-            votes, leader = near.sum(dim=2).max(dim=1)
-            chosen = torch.nonzero(votes > 0)[:, 0]
-            if not len(chosen):
+        for _ in range(_MAX_ROUNDS * num_targets):
+            moving = self._climbing & (self._fraction >= _SHORTEST_MOVE) & (self._goal.parameters[:, 3] > low_noise)
+            pairs = torch.nonzero(moving)[:, 0]
+            if not len(pairs):
                 return
-            model, _ = self._expansions.of_sets(chosen, kernels[chosen, leader[chosen]])
-            place = torch.full_like(leader, -1)
-            place[chosen] = torch.arange(len(chosen), device=chosen.device)
-            seen = place[sets] >= 0
-            pairs, sets, targets = pairs[seen], sets[seen], targets[seen]
-            self._learn(pairs, model.select((place[sets], targets)), leading=targets == leader[sets])
+            sets, place = torch.unique(self._sets[pairs], return_inverse=True)
+            targets, wanted = self._targets[pairs], self._proposals(pairs)
+            kernels = wanted.new_full((len(sets), num_targets, 2), torch.nan)
+            kernels[place, targets] = wanted[:, :2]
+            near = ((kernels[:, :, None] - kernels[:, None]).abs() <= self._trusted[:2]).all(dim=3)
+            leader = near.sum(dim=2).argmax(dim=1)
+            model, _ = self._expansions.of_sets(sets, kernels[torch.arange(len(sets), device=sets.device), leader])
+            self._learn(pairs, model.select((place, targets)), leading=targets == leader[place])
 
     def _climb_alone(self) -> None:
+        """Move every pair by expansions of its own, without the error of low-rank kernels."""
+        outputscale, noise = self.best.parameters[:, 2:].exp().unbind(dim=1)
+        error = outputscale * self._expansions.trace_tolerance / noise  # at most, of what was seen up to here
+        self.best.objective[self._climbing] -= (self._objective.likelihood_weight * error)[self._climbing]
+        self._fraction[:] = 1
         for _ in range(_MAX_ROUNDS):
             pairs = torch.nonzero(self._climbing)[:, 0]
             if not len(pairs):
@@ -114,7 +116,9 @@ class Climb:
         self._fraction[pairs[better]] = 1.0
         self._fraction[pairs[failed]] /= 2
         if leading is None:
-            close = (reach <= 1) & (prediction.gain <= _LARGEST_GAIN * self._objective.likelihood_weight)
+            low_noise = here.parameters[:, 3].exp() < LOW_NOISE
+            largest = torch.where(low_noise, _LARGEST_GAIN_OF_LOW_NOISE, _LARGEST_GAIN)
+            close = (reach <= 1) & (prediction.gain <= largest * self._objective.likelihood_weight)
         else:
             close = settled(prediction, _LARGEST_GAIN_TIMES_REACH * self._objective.likelihood_weight)
         close &= better

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from bci.climbing import Climb, settled
+from bci.climbing import LOW_NOISE, Climb, settled
 from bci.expansions import Expansions
 from bci.map_objective import MapEstimate, MapObjective
 
@@ -24,12 +24,16 @@ _TRACE_TOLERANCE, _TRACE_TOLERANCE_OF_MANY_ROWS = 2e-3, 1e-3
 # An exact expansion settles a pair whose predicted gain times step (in units of `TRUSTED`) is at most this, in nats and
 # per member of the set; or this share of it where residuals are rough and the likelihood may bend upwards again.
 _LARGEST_GAIN_TIMES_REACH, _SHARE_IF_ROUGH, _SMOOTH = 0.06, 0.2, 2.5
-# A second climb starts at these multiples of the prior modes of lengthscale and gamma and of the noise found. It is
-# made where the score of a yet rougher kernel is above a threshold that pairs with a second mode were seen to exceed,
-# unless the first climb ended at a lengthscale below the last factor times the prior mode.
+# A second climb starts at these multiples of the prior modes of lengthscale and gamma and of the noise found.
 _ROUGH_LENGTHSCALE, _ROUGH_GAMMA, _ROUGH_NOISE = 0.5, 0.58, 0.5
-_TEST_LENGTHSCALE, _TEST_GAMMA, _LEAST_ROUGHNESS, _LEAST_OWN_ROUGHNESS = 0.25, 0.58, 3.5, 4.0
+# It is made where the score of a yet rougher kernel is above a threshold that pairs with a second mode were seen to
+# exceed, unless the first climb ended at a lengthscale below the last factor times the prior mode.
+_TEST_LENGTHSCALE, _TEST_GAMMA = 0.25, 0.58
+_LEAST_ROUGHNESS, _LEAST_ROUGHNESS_OF_LOW_NOISE, _LEAST_ROUGHNESS_OF_MANY_ROWS = 3.5, 1.0, 2.0
+_LEAST_OWN_ROUGHNESS, _LEAST_OWN_ROUGHNESS_OF_LOW_NOISE = 4.0, 1.5
 _ROUGH_ALREADY = 0.65
+# Below this noise variance what a low-rank kernel leaves out matters to the score.
+_EXACT_NOISE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +62,20 @@ class MapProblem:
         prediction = self._objective.predict(model)
         estimate = prediction.there
         pending = valid & ~settled(prediction, self._allowance(roughness))
+        if not self._many_rows:
+            pending |= valid & _has_low_noise(estimate)
         if pending.any():
             sets, targets = torch.nonzero(pending, as_tuple=True)
             climb = Climb(self._expansions, self._objective, sets, targets, model.select(pending))
             estimate.update(pending, climb.run(together=self._many_rows))
-        suspect = valid & (roughness > _LEAST_ROUGHNESS)
-        suspect &= estimate.parameters[..., 0].exp() > _ROUGH_ALREADY * self._prior_modes[0]
-        if not self._many_rows:
-            moved = suspect & pending  # the test was made elsewhere
-            sets, targets = torch.nonzero(moved, as_tuple=True)
-            own = self._expansions.roughness_of_pairs(sets, targets, estimate.parameters[moved], self._test_kernel)
-            roughness[moved] = own
-            suspect &= roughness > _LEAST_OWN_ROUGHNESS
+        suspect = self._suspects(valid, pending, roughness, estimate)
         if suspect.any():
             estimate.update(suspect, self._second_climb(suspect, estimate.select(suspect)))
+        inexact = valid & (estimate.parameters[..., 3].exp() < _EXACT_NOISE) & self._many_rows
+        if inexact.any():
+            sets, targets = torch.nonzero(inexact, as_tuple=True)
+            exact = self._expansions.of_pairs(sets, targets, estimate.parameters[inexact])
+            estimate.update(inexact, self._objective.estimate(exact.value, exact.centre))
         estimate.objective[~valid] = -torch.inf
         estimate.score[~valid] = -torch.inf
         estimate.parameters[~valid] = torch.nan
@@ -93,6 +97,19 @@ class MapProblem:
     @property
     def _size(self) -> int:
         return self.members.shape[1]
+
+    def _suspects(self, valid: Tensor, moved: Tensor, roughness: Tensor, estimate: MapEstimate) -> Tensor:
+        """Pairs (sets, targets) that may have a second mode; of few rows, `moved` ones are tested where they are."""
+        suspect = valid & (estimate.parameters[..., 0].exp() > _ROUGH_ALREADY * self._prior_modes[0])
+        if self._many_rows:
+            return suspect & (roughness > _LEAST_ROUGHNESS_OF_MANY_ROWS)
+        low_noise = _has_low_noise(estimate)
+        suspect &= roughness > torch.where(low_noise, _LEAST_ROUGHNESS_OF_LOW_NOISE, _LEAST_ROUGHNESS)
+        tested = suspect & moved
+        sets, targets = torch.nonzero(tested, as_tuple=True)
+        own = roughness.clone()
+        own[tested] = self._expansions.roughness_of_pairs(sets, targets, estimate.parameters[tested], self._test_kernel)
+        return suspect & (own > torch.where(low_noise, _LEAST_OWN_ROUGHNESS_OF_LOW_NOISE, _LEAST_OWN_ROUGHNESS))
 
     def _allowance(self, roughness: Tensor) -> Tensor:
         """The most gain times reach, as expansions predict it, at which errors of the score were seen to be small."""
@@ -134,3 +151,7 @@ class MapProblem:
         better = other.objective > known.objective
         known.update(better, other.select(better))
         return known
+
+
+def _has_low_noise(estimate: MapEstimate) -> Tensor:
+    return estimate.parameters[..., 3].exp() < LOW_NOISE

@@ -10,6 +10,7 @@ from bci.likelihood import cholesky
 from bci.pivots import squared_distances
 from bci.spectra import Spectrum
 
+_LEAST_VARIANCE = 1e-12  # where rounding leaves none
 _MOST_ROWS = 500  # the test takes dense matrices of this size at most
 
 
@@ -53,7 +54,7 @@ def shared_roughness(
     trace = inputs.shape[1] - torch.einsum("bjj,bjt->bt", inside, share)
     squares = rough.square().sum(dim=(1, 2))[:, None] + (share * (inside.square() @ share)).sum(dim=1)
     squares -= 2 * torch.einsum("bj,bjt->bt", moved.square().sum(dim=1), share)
-    return (energy - trace) / (2 * squares).sqrt()
+    return (energy - trace) / (2 * squares).clamp_min(_LEAST_VARIANCE).sqrt()
 
 
 def pair_roughness(inputs: Tensor, targets: Tensor, log_parameters: Tensor, lengthscale: float, gamma: float) -> Tensor:

@@ -37,18 +37,21 @@ class Spectrum(NamedTuple):
 
 
 class SymmetricProduct(NamedTuple):
-    """The matrices `left^T right + right^T left`, of which only diagonals and quadratic forms are needed."""
+    """The sum of `left^T right + right^T left` over pairs of matrices (batch, n, rank).
 
-    left: Tensor  # (batch, n, rank)
-    right: Tensor  # (batch, n, rank)
+    Only diagonals and quadratic forms of it are needed.
+    """
+
+    pairs: tuple[tuple[Tensor, Tensor], ...]
 
     def diagonal(self) -> Tensor:
         """(batch, rank)"""
-        return 2 * (self.left * self.right).sum(dim=1)
+        return 2 * torch.stack([(left * right).sum(dim=1) for left, right in self.pairs]).sum(dim=0)
 
     def forms(self, vectors: Tensor) -> Tensor:
         """Quadratic forms (batch, m) of vectors (batch, rank, m)."""
-        return 2 * ((self.left @ vectors) * (self.right @ vectors)).sum(dim=1)
+        forms = [((left @ vectors) * (right @ vectors)).sum(dim=1) for left, right in self.pairs]
+        return 2 * torch.stack(forms).sum(dim=0)
 
 
 class SpectrumDerivatives(NamedTuple):
@@ -84,13 +87,13 @@ def kernel_spectrum(
     first, gaps = [], []
     for cross_a, among_a in zip(cross.first, among.first, strict=True):
         moved, bent = cross_a @ spectrum.basis, among_a @ solved
-        half = solved.mT @ (moved - bent / 2)
+        half = solved.mT @ torch.sub(moved, bent, alpha=0.5)
         first.append(half + half.mT)
         gaps.append(torch.linalg.solve_triangular(root, moved - bent, upper=False))
     second = []
     for (a, b), cross_ab, among_ab in zip(((0, 0), (0, 1), (1, 1)), cross.second, among.second, strict=True):
-        moved = cross_ab @ spectrum.basis - among_ab @ solved / 2
-        second.append(SymmetricProduct(torch.cat([solved, gaps[a]], dim=1), torch.cat([moved, gaps[b]], dim=1)))
+        moved = torch.baddbmm(cross_ab @ spectrum.basis, among_ab, solved, alpha=-0.5)
+        second.append(SymmetricProduct(((solved, moved), (gaps[a], gaps[b]))))
     return spectrum, SpectrumDerivatives((first[0], first[1]), (second[0], second[1], second[2]))
 
 

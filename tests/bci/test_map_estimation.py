@@ -55,18 +55,32 @@ def test_shared_climbs_agree_with_dense_optima(monkeypatch, size):
             assert float(found.score[number, target]) == pytest.approx(score, abs=NATS)
 
 
+def nearly_deterministic(num_samples, noise, seed):
+    """Six variables of which four are functions of the others, but for a little noise."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(num_samples, 6))
+    functions = {1: np.sin(1.5 * rows[:, 0]), 2: np.tanh(rows[:, 0]) + rows[:, 5] / 2, 3: rows[:, 0] ** 2}
+    for node, function in functions.items():
+        rows[:, node] = function + noise * rows[:, node]
+    return (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=1)
+
+
 @pytest.mark.parametrize("dense_rows", [300, 0])
-def test_nearly_deterministic_targets(monkeypatch, dense_rows):
-    """Noise far below what low-rank kernels can tell; such pairs are climbed alone however many rows there are."""
+@pytest.mark.parametrize(("noise", "size"), [(0.005, 1), (0.01, 2), (0.03, 2), (0.1, 3)])
+def test_nearly_deterministic_targets(monkeypatch, dense_rows, noise, size):
+    """The noise is far below what low-rank kernels can tell."""
     monkeypatch.setattr(map_estimation, "_DENSE_ROWS", dense_rows)
-    rng = np.random.default_rng(3)
-    cause, other = rng.normal(size=(2, 80))
-    effect = np.sin(1.5 * cause) + 0.005 * rng.normal(size=80)
-    rows = np.stack([cause, other, effect], axis=1)
-    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=1)
-    _, score, parameters = optimum(rows[:, :1], rows[:, 2])
-    assert parameters[3] < np.log(1e-3)
-    assert float(solve(rows, [[0]]).score[0, 2]) == pytest.approx(score, abs=NATS)
+    rows = nearly_deterministic(60, noise, seed=60)
+    members = list(combinations(range(6), size))[::2]
+    found = solve(rows, members)
+    for number, members_here in enumerate(members):
+        inputs = rows[:, members_here]
+        for target in set(range(1, 4)) - set(members_here):
+            parameters = found.parameters[number, target].numpy()
+            there = log_likelihood(inputs, rows[:, target], parameters) + log_prior(size, parameters)
+            assert float(found.score[number, target]) == pytest.approx(there, abs=NATS)
+            _, score, _ = optimum(inputs, rows[:, target])
+            assert float(found.score[number, target]) == pytest.approx(score, abs=NATS if dense_rows else 0.3)
 
 
 @pytest.mark.parametrize("dense_rows", [300, 0])
