@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
+from bci.posterior import GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
 Coder = Literal["mlp", "sem"]
@@ -90,7 +90,7 @@ class DAGGNN(PackagedMethod):
         return ("castle", "torch")
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:
     """Run in the process of the fit."""
     import castle.algorithms
 
@@ -99,7 +99,7 @@ def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedG
     graph = np.asarray(learner.causal_matrix) != 0
     loops = int(graph.diagonal().sum())  # penalised as well, not ruled out
     np.fill_diagonal(graph, False)
-    return FittedGraphs(graph[None], diagnostics={"self_loops_left_out": loops})
+    return GraphPosterior(graph[None], diagnostics={"self_loops_left_out": loops})
 
 
 _NUMBERS = (

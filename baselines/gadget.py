@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Bools, Floats
+from bci.posterior import GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
 CandidateAlgorithm = Literal["opt", "top", "greedy", "greedy-lite"]
@@ -65,14 +65,14 @@ class GADGET(PackagedMethod):
         return ("sumu",)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; the chains draw from numpy's global generator, seeded there."""
     import sumu
 
     num_nodes = observations.shape[1]
     data = sumu.Data(observations, discrete=False)
     dags, _ = sumu.Gadget(data=data, **{**settings, "K": min(num_nodes - 1, settings["K"])}).sample()
-    return FittedGraphs(np.stack([_adjacency(dag, num_nodes) for dag in dags]))
+    return GraphPosterior(np.stack([_adjacency(dag, num_nodes) for dag in dags]))
 
 
 def _adjacency(families: list[tuple[Any, ...]], num_nodes: int) -> Bools:

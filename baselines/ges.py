@@ -10,10 +10,9 @@ import numpy as np
 
 from baselines.causal_learn import ScoreName, adjacency, check_score, score_arguments
 from baselines.implementations import IMPORT_NAMES, Implementation, check_only_used
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
-from bci.posterior import GraphKind
+from bci.posterior import GraphKind, GraphPosterior
 from bci.settings import check_choice, check_count
 
 
@@ -62,16 +61,16 @@ class GES(PackagedMethod):
         return (IMPORT_NAMES[self.implementation],)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; no part of GES is random."""
     if settings["implementation"] == "castle":
         import castle.algorithms
 
         learner = castle.algorithms.GES(criterion="bic", method="scatter")  # a used one would keep its first data
         learner.learn(observations)
-        return FittedGraphs(np.asarray(learner.causal_matrix)[None] != 0, graph_kind="cpdag")
+        return GraphPosterior(np.asarray(learner.causal_matrix)[None] != 0, graph_kind="cpdag")
 
     from causallearn.search.ScoreBased.GES import ges
 
     found = ges(observations, maxP=settings["max_indegree"], **score_arguments(settings))
-    return FittedGraphs(adjacency(found["G"].graph)[None], graph_kind="cpdag")
+    return GraphPosterior(adjacency(found["G"].graph)[None], graph_kind="cpdag")

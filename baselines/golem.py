@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
+from bci.posterior import GraphPosterior
 from bci.settings import check_count, check_number
 
 
@@ -53,11 +53,11 @@ class GOLEM(PackagedMethod):
         return ("castle", "torch")
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:
     """Run in the process of the fit; diagnostics hold all d * d weights, before any was left out, row by row."""
     import castle.algorithms
 
     learner = castle.algorithms.GOLEM(**settings, seed=seed, checkpoint_iter=None)
     learner.learn(observations)
     graph = np.asarray(learner.causal_matrix) != 0
-    return FittedGraphs(graph[None], diagnostics={"weights": np.asarray(learner.weight_causal_matrix).ravel()})
+    return GraphPosterior(graph[None], diagnostics={"weights": np.asarray(learner.weight_causal_matrix).ravel()})

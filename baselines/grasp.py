@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baselines.causal_learn import ScoreName, adjacency, check_score, score_arguments
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
-from bci.posterior import GraphKind
+from bci.posterior import GraphKind, GraphPosterior
 from bci.settings import check_count
 
 
@@ -50,9 +49,9 @@ class GRaSP(PackagedMethod):
         return ("causallearn",)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; the search draws from the global generator of `random`, seeded there."""
     from causallearn.search.PermutationBased.GRaSP import grasp
 
     found = grasp(observations, depth=settings["depth"], verbose=False, **score_arguments(settings))
-    return FittedGraphs(adjacency(found.graph)[None], graph_kind="cpdag")
+    return GraphPosterior(adjacency(found.graph)[None], graph_kind="cpdag")

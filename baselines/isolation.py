@@ -11,16 +11,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from baselines.memory import peak_memory_mb
-from bci.dataset import Bools, Floats
+from bci.dataset import Floats
 from bci.errors import InvalidInput
-from bci.posterior import GraphKind
+from bci.posterior import GraphPosterior
 
 _HERE = Path(__file__).resolve().parent.parent
 MAX_SEED = 2**32 - 1  # of numpy's global generator
@@ -36,6 +36,8 @@ _LOOK_EVERY_SECONDS = 0.05
 _LINES_IN_MESSAGE, _LINES_IN_NOTE = 3, 100
 _LONGEST_SAID = 400
 _BYTES_READ = 100_000  # of the output, from its end
+
+FittedGraphs = GraphPosterior  # what modules with a `fit` may still call it
 
 
 class MethodFailed(RuntimeError):
@@ -55,23 +57,6 @@ class MethodTimeout(MethodFailed):
     """The process of a method was ended at its time limit."""
 
 
-@dataclass(frozen=True, eq=False)
-class FittedGraphs:
-    """What a packaged method found.
-
-    Args:
-        graphs: (n, d, d) adjacency matrices, row causes column; an undirected edge has both entries.
-        weights: (n,), summing to one; uniform if None.
-        graph_kind: "dag" or "cpdag".
-        diagnostics: numbers, or lists of numbers.
-    """
-
-    graphs: Bools
-    weights: Floats | None = None
-    graph_kind: GraphKind = "dag"
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-
-
 def fit_in_process(
     module: str,
     observations: Floats,
@@ -80,8 +65,8 @@ def fit_in_process(
     *,
     packages: Sequence[str] = (),
     timeout_seconds: float | None = None,
-) -> FittedGraphs:
-    """Call `fit(observations, settings, seed) -> FittedGraphs` of a module in a new process and return its answer.
+) -> GraphPosterior:
+    """Call `fit(observations, settings, seed) -> GraphPosterior` of a module in a new process and return its answer.
 
     The process has one thread, its own working directory, standard streams and session; the global generators of
     `random`, numpy and torch and the hash seed are seeded. It, and all that it started, ends when `fit` ends, at the
@@ -187,14 +172,12 @@ def _environment(seed: int) -> dict[str, str]:
     }
 
 
-def _answer(folder: Path) -> FittedGraphs:
+def _answer(folder: Path) -> GraphPosterior:
     answer = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
     if "invalid" in answer:
         raise InvalidInput(answer["invalid"])
-    arrays = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("answer-*.npy")}
-    return FittedGraphs(
-        arrays["answer-graphs"], arrays.get("answer-weights"), answer["graph_kind"], answer["diagnostics"]
-    )
+    graphs, weights = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("graphs", "weights"))
+    return GraphPosterior(graphs, weights, answer["graph_kind"], answer["diagnostics"])
 
 
 def _error(kind: type[MethodFailed], what: str, folder: Path, ended: _Ended) -> MethodFailed:

@@ -10,11 +10,10 @@ import numpy as np
 
 from baselines.causal_learn import adjacency
 from baselines.implementations import IMPORT_NAMES, Implementation, check_only_used
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Bools, Floats
 from bci.errors import InvalidInput
-from bci.posterior import GraphKind
+from bci.posterior import GraphKind, GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
 Variant = Literal["stable", "original"]
@@ -82,10 +81,10 @@ class PC(PackagedMethod):
         return (IMPORT_NAMES[self.implementation],)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; no part of PC is random."""
     implementation = {"causal_learn": _causal_learn, "castle": _castle}[settings["implementation"]]
-    return FittedGraphs(implementation(observations, settings)[None], graph_kind="cpdag")
+    return GraphPosterior(implementation(observations, settings)[None], graph_kind="cpdag")
 
 
 def _causal_learn(observations: Floats, settings: Mapping[str, Any]) -> Bools:
