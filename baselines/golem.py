@@ -43,9 +43,10 @@ class GOLEM(PackagedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("lambda_1", "lambda_2", "graph_thres"):
+        for key in ("lambda_1", "lambda_2"):
             check_number(key, getattr(self, key))
-        check_number("learning_rate", self.learning_rate, positive=True)
+        for key in ("learning_rate", "graph_thres"):
+            check_number(key, getattr(self, key), positive=True)
         check_count("num_iter", self.num_iter, 1)
 
     @property
@@ -59,5 +60,8 @@ def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPo
 
     learner = castle.algorithms.GOLEM(**settings, seed=seed, checkpoint_iter=None)
     learner.learn(observations)
+    weights = np.asarray(learner.weight_causal_matrix)
+    if not np.isfinite(weights).all():  # else no edge would pass the threshold
+        raise FloatingPointError("expected finite weights, but the fit diverged; set a lower learning_rate")
     graph = np.asarray(learner.causal_matrix) != 0
-    return GraphPosterior(graph[None], diagnostics={"weights": np.asarray(learner.weight_causal_matrix).ravel()})
+    return GraphPosterior(graph[None], diagnostics={"weights": weights.ravel()})
