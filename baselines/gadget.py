@@ -10,6 +10,7 @@ import numpy as np
 
 from baselines.packaged import PackagedMethod
 from bci.dataset import Bools, Floats
+from bci.errors import InvalidInput
 from bci.posterior import GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
@@ -25,7 +26,7 @@ class GADGET(PackagedMethod):
 
     Args:
         scoref: the score, "bge" (Bayesian Gaussian equivalent).
-        max_id: most parents of a node among its candidates, -1 for no limit.
+        max_id: most parents of a node among its candidates, at least 1, or -1 for no limit.
         K: candidate parents of a node; all other variables if there are fewer.
         d: most parents of a node where one of them is no candidate.
         cp_algo: how candidates are chosen.
@@ -55,9 +56,15 @@ class GADGET(PackagedMethod):
         check_choice("scoref", self.scoref, ["bge"])
         check_choice("cp_algo", self.cp_algo, get_args(CandidateAlgorithm))
         check_count("max_id", self.max_id, -1)
+        if self.max_id == 0:
+            raise InvalidInput("max_id: expected -1 for no limit, or at least 1, got 0; method=empty has no edges")
         check_count("burn_in", self.burn_in, 0)
         for key in ("K", "d", "mc3_chains", "iterations", "thinning"):
             check_count(key, getattr(self, key), 1)
+        if self.iterations < self.thinning:
+            raise InvalidInput(
+                f"iterations: expected at least thinning={self.thinning} for one DAG, got {self.iterations}"
+            )
         check_number("tolerance", self.tolerance, positive=True)
 
     @property
