@@ -23,12 +23,12 @@ class GRaSP(PackagedMethod):
     Args:
         score: "bic", or a kernel score, "cv_general" or "marginal_general".
         penalty: of one parameter in the BIC, in units of log N.
-        folds, regularisation: of score "cv_general".
+        folds, regularisation: of score "cv_general"; at most as many folds as rows.
         depth: of the search.
         timeout_seconds: wall-clock limit of a fit.
 
     Raises:
-        InvalidInput: a setting out of range.
+        InvalidInput: a setting out of range, or one that the score does not read.
     """
 
     graph_kind: ClassVar[GraphKind] = "cpdag"
@@ -41,7 +41,7 @@ class GRaSP(PackagedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_score(self.score, self.penalty, self.folds, self.regularisation)
+        check_score(self)
         check_count("depth", self.depth, 1)
 
     @property
@@ -53,5 +53,5 @@ def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPo
     """Run in the process of the fit; the search draws from the global generator of `random`, seeded there."""
     from causallearn.search.PermutationBased.GRaSP import grasp
 
-    found = grasp(observations, depth=settings["depth"], verbose=False, **score_arguments(settings))
+    found = grasp(observations, depth=settings["depth"], verbose=False, **score_arguments(settings, len(observations)))
     return GraphPosterior(adjacency(found.graph)[None], graph_kind="cpdag")
