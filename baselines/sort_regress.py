@@ -68,11 +68,12 @@ class SortRegress(Method):
 
 
 def explained_variances(observations: Floats) -> Floats:
-    """(d,) R^2 of the linear regression of every variable on all others; 1 - 1 / the diagonal of the inverse
-    correlation matrix, which is pseudo-inverted where it is singular."""
-    correlation = np.corrcoef(observations, rowvar=False)
-    shares: Floats = 1 - 1 / np.linalg.pinv(correlation, hermitian=True).diagonal()
-    return shares
+    """(d,) R^2 of the linear regression of every variable (N, d) on all others: 1 for a combination of others."""
+    shares = []
+    for node, target in enumerate(observations.T):
+        others = np.delete(observations, node, axis=1)
+        shares.append(LinearRegression().fit(others, target).score(others, target))
+    return np.array(shares)
 
 
 def increasing_order(values: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
