@@ -7,7 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from baselines.packaged import PackagedMethod
+from baselines.settings import check_unread
 from bci.dataset import Bools
+from bci.errors import InvalidInput
 from bci.settings import check_choice, check_count, check_number
 
 ScoreName = Literal["bic", "cv_general", "marginal_general"]
@@ -18,19 +21,30 @@ SCORES = {
 }
 
 
-def check_score(score: str, penalty: float, folds: int, regularisation: float) -> None:
-    """Raise InvalidInput for settings of a score that are out of range."""
-    check_choice("score", score, list(SCORES))
-    check_number("penalty", penalty)
-    check_count("folds", folds, 2)
-    check_number("regularisation", regularisation, positive=True)
+def check_score(method: PackagedMethod) -> None:
+    """Raise InvalidInput if one of the settings of a score is out of range, or changed where it is not read."""
+    settings = method.settings
+    check_choice("score", settings["score"], list(SCORES))
+    check_number("penalty", settings["penalty"], positive=True)
+    check_count("folds", settings["folds"], 2)
+    check_number("regularisation", settings["regularisation"], positive=True)
+    for score, keys in {"bic": ["penalty"], "cv_general": ["folds", "regularisation"]}.items():
+        if settings["score"] != score:
+            check_unread(method, keys, f"score={score}")
 
 
-def score_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+def score_arguments(settings: Mapping[str, Any], num_rows: int) -> dict[str, Any]:
     """Arguments `score_func` and `parameters` for the settings score, penalty, folds and regularisation.
 
     BIC is `log likelihood - penalty * (number of parents + 1) * log N`, with penalty 1/2 as in Schwarz (1978).
+
+    Raises:
+        InvalidInput: more folds than rows.
     """
+    if settings["score"] == "cv_general" and settings["folds"] > num_rows:
+        raise InvalidInput(
+            f"folds: expected at most {num_rows}, the number of rows, got {settings['folds']}; set fewer or add data"
+        )
     parameters: dict[str, Any] = {
         "bic": {"lambda_value": settings["penalty"]},
         "cv_general": {"kfold": settings["folds"], "lambda": settings["regularisation"]},

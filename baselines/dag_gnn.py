@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
+from bci.errors import InvalidInput
+from bci.posterior import GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
 Coder = Literal["mlp", "sem"]
@@ -28,19 +29,20 @@ class DAGGNN(PackagedMethod):
         encoder_type, decoder_type: "mlp" or "sem".
         encoder_hidden, decoder_hidden: width of the hidden layer.
         latent_dim: latent dimensions of a variable, None for as many as observed ones.
-        encoder_dropout, decoder_dropout: taken by gCastle without effect.
+        encoder_dropout, decoder_dropout: 0, as gCastle takes others without effect.
         epochs: passes over the data in one round.
         k_max_iter: most rounds.
         tau_a: weight of the L1 penalty on the graph.
         batch_size: rows of a minibatch.
-        lr, lr_decay, gamma: learning rate, and its factor gamma after every lr_decay steps.
+        lr, lr_decay, gamma: learning rate, and its factor gamma after every lr_decay steps. gCastle divides it by log10
+            of the quadratic multiplier and keeps it from 1e-4 to 1e-2.
         init_lambda_a, init_c_a: the multipliers of the acyclicity constraint at the start.
         c_a_thresh: largest quadratic multiplier.
         eta, multiply_h: the quadratic multiplier grows by eta unless a round lowers the constraint to multiply_h of it.
         h_tolerance: value of the constraint that ends the fit.
         use_a_connect_loss, use_a_positiver_loss: further penalties.
         graph_threshold: edges of smaller absolute weight are left out.
-        optimizer: "adam" or "sgd".
+        optimizer: "adam", or "sgd", which diverges unless the learning rate is low; the fit then fails.
         timeout_seconds: wall-clock limit of a fit.
 
     Raises:
@@ -80,17 +82,24 @@ class DAGGNN(PackagedMethod):
             check_count(key, getattr(self, key), 1)
         if self.latent_dim is not None:
             check_count("latent_dim", self.latent_dim, 1)
-        for key in ("lr", "gamma", "c_a_thresh", "eta", "multiply_h"):
+        for key in ("lr", "gamma", "init_c_a", "c_a_thresh", "eta", "multiply_h", "graph_threshold"):
             check_number(key, getattr(self, key), positive=True)
-        for key in _NUMBERS:
+        for key in ("tau_a", "init_lambda_a", "h_tolerance"):
             check_number(key, getattr(self, key))
+        for key in ("encoder_dropout", "decoder_dropout"):
+            check_choice(key, getattr(self, key), [0.0])
+        if self.c_a_thresh <= self.init_c_a:
+            raise InvalidInput(
+                f"c_a_thresh: expected more than init_c_a={self.init_c_a:g}, got {self.c_a_thresh:g}, "
+                "with which nothing is learnt"
+            )
 
     @property
     def packages(self) -> tuple[str, ...]:
         return ("castle", "torch")
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:
     """Run in the process of the fit."""
     import castle.algorithms
 
@@ -99,15 +108,4 @@ def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedG
     graph = np.asarray(learner.causal_matrix) != 0
     loops = int(graph.diagonal().sum())  # penalised as well, not ruled out
     np.fill_diagonal(graph, False)
-    return FittedGraphs(graph[None], diagnostics={"self_loops_left_out": loops})
-
-
-_NUMBERS = (
-    "encoder_dropout",
-    "decoder_dropout",
-    "tau_a",
-    "init_lambda_a",
-    "init_c_a",
-    "h_tolerance",
-    "graph_threshold",
-)
+    return GraphPosterior(graph[None], diagnostics={"self_loops_left_out": loops})

@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Bools, Floats
+from bci.errors import InvalidInput
+from bci.posterior import GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
 CandidateAlgorithm = Literal["opt", "top", "greedy", "greedy-lite"]
@@ -25,7 +26,7 @@ class GADGET(PackagedMethod):
 
     Args:
         scoref: the score, "bge" (Bayesian Gaussian equivalent).
-        max_id: most parents of a node among its candidates, -1 for no limit.
+        max_id: most parents of a node among its candidates, at least 1, or -1 for no limit.
         K: candidate parents of a node; all other variables if there are fewer.
         d: most parents of a node where one of them is no candidate.
         cp_algo: how candidates are chosen.
@@ -55,9 +56,15 @@ class GADGET(PackagedMethod):
         check_choice("scoref", self.scoref, ["bge"])
         check_choice("cp_algo", self.cp_algo, get_args(CandidateAlgorithm))
         check_count("max_id", self.max_id, -1)
+        if self.max_id == 0:
+            raise InvalidInput("max_id: expected -1 for no limit, or at least 1, got 0; method=empty has no edges")
         check_count("burn_in", self.burn_in, 0)
         for key in ("K", "d", "mc3_chains", "iterations", "thinning"):
             check_count(key, getattr(self, key), 1)
+        if self.iterations < self.thinning:
+            raise InvalidInput(
+                f"iterations: expected at least thinning={self.thinning} for one DAG, got {self.iterations}"
+            )
         check_number("tolerance", self.tolerance, positive=True)
 
     @property
@@ -65,14 +72,14 @@ class GADGET(PackagedMethod):
         return ("sumu",)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; the chains draw from numpy's global generator, seeded there."""
     import sumu
 
     num_nodes = observations.shape[1]
     data = sumu.Data(observations, discrete=False)
     dags, _ = sumu.Gadget(data=data, **{**settings, "K": min(num_nodes - 1, settings["K"])}).sample()
-    return FittedGraphs(np.stack([_adjacency(dag, num_nodes) for dag in dags]))
+    return GraphPosterior(np.stack([_adjacency(dag, num_nodes) for dag in dags]))
 
 
 def _adjacency(families: list[tuple[Any, ...]], num_nodes: int) -> Bools:

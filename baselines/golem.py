@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
+from bci.posterior import GraphPosterior
 from bci.settings import check_count, check_number
 
 
@@ -43,9 +43,10 @@ class GOLEM(PackagedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("lambda_1", "lambda_2", "graph_thres"):
+        for key in ("lambda_1", "lambda_2"):
             check_number(key, getattr(self, key))
-        check_number("learning_rate", self.learning_rate, positive=True)
+        for key in ("learning_rate", "graph_thres"):
+            check_number(key, getattr(self, key), positive=True)
         check_count("num_iter", self.num_iter, 1)
 
     @property
@@ -53,11 +54,14 @@ class GOLEM(PackagedMethod):
         return ("castle", "torch")
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:
     """Run in the process of the fit; diagnostics hold all d * d weights, before any was left out, row by row."""
     import castle.algorithms
 
     learner = castle.algorithms.GOLEM(**settings, seed=seed, checkpoint_iter=None)
     learner.learn(observations)
+    weights = np.asarray(learner.weight_causal_matrix)
+    if not np.isfinite(weights).all():  # else no edge would pass the threshold
+        raise FloatingPointError("expected finite weights, but the fit diverged; set a lower learning_rate")
     graph = np.asarray(learner.causal_matrix) != 0
-    return FittedGraphs(graph[None], diagnostics={"weights": np.asarray(learner.weight_causal_matrix).ravel()})
+    return GraphPosterior(graph[None], diagnostics={"weights": weights.ravel()})

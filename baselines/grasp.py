@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baselines.causal_learn import ScoreName, adjacency, check_score, score_arguments
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
-from bci.posterior import GraphKind
+from bci.posterior import GraphKind, GraphPosterior
 from bci.settings import check_count
 
 
@@ -24,12 +23,12 @@ class GRaSP(PackagedMethod):
     Args:
         score: "bic", or a kernel score, "cv_general" or "marginal_general".
         penalty: of one parameter in the BIC, in units of log N.
-        folds, regularisation: of score "cv_general".
+        folds, regularisation: of score "cv_general"; at most as many folds as rows.
         depth: of the search.
         timeout_seconds: wall-clock limit of a fit.
 
     Raises:
-        InvalidInput: a setting out of range.
+        InvalidInput: a setting out of range, or one that the score does not read.
     """
 
     graph_kind: ClassVar[GraphKind] = "cpdag"
@@ -42,7 +41,7 @@ class GRaSP(PackagedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_score(self.score, self.penalty, self.folds, self.regularisation)
+        check_score(self)
         check_count("depth", self.depth, 1)
 
     @property
@@ -50,9 +49,9 @@ class GRaSP(PackagedMethod):
         return ("causallearn",)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; the search draws from the global generator of `random`, seeded there."""
     from causallearn.search.PermutationBased.GRaSP import grasp
 
-    found = grasp(observations, depth=settings["depth"], verbose=False, **score_arguments(settings))
-    return FittedGraphs(adjacency(found.graph)[None], graph_kind="cpdag")
+    found = grasp(observations, depth=settings["depth"], verbose=False, **score_arguments(settings, len(observations)))
+    return GraphPosterior(adjacency(found.graph)[None], graph_kind="cpdag")

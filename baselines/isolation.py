@@ -11,16 +11,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from baselines.memory import peak_memory_mb
-from bci.dataset import Bools, Floats
+from bci.dataset import Floats
 from bci.errors import InvalidInput
-from bci.posterior import GraphKind
+from bci.posterior import GraphPosterior
 
 _HERE = Path(__file__).resolve().parent.parent
 MAX_SEED = 2**32 - 1  # of numpy's global generator
@@ -35,6 +35,9 @@ _THREAD_CAPS = (
 _LOOK_EVERY_SECONDS = 0.05
 _LINES_IN_MESSAGE, _LINES_IN_NOTE = 3, 100
 _LONGEST_SAID = 400
+_BYTES_READ = 100_000  # of the output, from its end
+
+FittedGraphs = GraphPosterior  # what modules with a `fit` may still call it
 
 
 class MethodFailed(RuntimeError):
@@ -54,23 +57,6 @@ class MethodTimeout(MethodFailed):
     """The process of a method was ended at its time limit."""
 
 
-@dataclass(frozen=True, eq=False)
-class FittedGraphs:
-    """What a packaged method found.
-
-    Args:
-        graphs: (n, d, d) adjacency matrices, row causes column; an undirected edge has both entries.
-        weights: (n,), summing to one; uniform if None.
-        graph_kind: "dag" or "cpdag".
-        diagnostics: numbers, or lists of numbers.
-    """
-
-    graphs: Bools
-    weights: Floats | None = None
-    graph_kind: GraphKind = "dag"
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-
-
 def fit_in_process(
     module: str,
     observations: Floats,
@@ -79,12 +65,16 @@ def fit_in_process(
     *,
     packages: Sequence[str] = (),
     timeout_seconds: float | None = None,
-) -> FittedGraphs:
-    """Call `fit(observations, settings, seed) -> FittedGraphs` of a module in a new process and return its answer.
+) -> GraphPosterior:
+    """Call `fit(observations, settings, seed) -> GraphPosterior` of a module in a new process and return its answer.
 
     The process has one thread, its own working directory, standard streams and session; the global generators of
     `random`, numpy and torch and the hash seed are seeded. It, and all that it started, ends when `fit` ends, at the
-    time limit, when this process is interrupted and when this process dies.
+    time limit, and when an exception such as KeyboardInterrupt ends the wait for it. When this process is killed by a
+    signal that raises nothing here, it ends too (on Linux), but what it started goes on, and its folder under the
+    system's temporary folder stays.
+
+    Needs `os.waitid`, which Linux has, and macOS from Python 3.13 on.
 
     Args:
         module: dotted name.
@@ -119,7 +109,8 @@ def fit_in_process(
         if ended.timed_out:
             raise _error(MethodTimeout, f"stopped at its time limit of {timeout_seconds:g} s", folder, ended)
         if ended.code < 0:
-            name_of_signal = signal.Signals(-ended.code).name
+            names = {known.value: known.name for known in signal.Signals}
+            name_of_signal = names.get(-ended.code, "real-time")
             raise _error(MethodFailed, f"killed by signal {-ended.code} ({name_of_signal})", folder, ended)
         if ended.code > 0:
             raise _error(MethodFailed, f"ended with exit code {ended.code}", folder, ended)
@@ -140,18 +131,19 @@ class _Ended:
 def _run(folder: Path, seed: int, timeout_seconds: float | None) -> _Ended:
     """Start the worker, wait for its end, and end whatever it leaves behind."""
     deadline = time.monotonic() + (math.inf if timeout_seconds is None else timeout_seconds)
+    process: subprocess.Popen[bytes] | None = None
     peak, timed_out = None, False
-    with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "baselines.worker", str(folder)],
-            cwd=folder / "work",
-            env=_environment(seed),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
     try:
+        with (folder / "output.txt").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "baselines.worker", str(folder)],
+                cwd=folder / "work",
+                env=_environment(seed),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         # Without reaping it, so that its number, and with it the group's, cannot be given to another process.
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             peak = max(peak or 0.0, peak_memory_mb(process.pid) or 0.0) or None
@@ -161,8 +153,9 @@ def _run(folder: Path, seed: int, timeout_seconds: float | None) -> _Ended:
                 break
             time.sleep(min(_LOOK_EVERY_SECONDS, left))
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if process is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     return _Ended(process.returncode, timed_out, peak)
 
 
@@ -179,19 +172,19 @@ def _environment(seed: int) -> dict[str, str]:
     }
 
 
-def _answer(folder: Path) -> FittedGraphs:
+def _answer(folder: Path) -> GraphPosterior:
     answer = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
     if "invalid" in answer:
         raise InvalidInput(answer["invalid"])
-    arrays = {path.stem: np.load(path, allow_pickle=False) for path in folder.glob("answer-*.npy")}
-    return FittedGraphs(
-        arrays["answer-graphs"], arrays.get("answer-weights"), answer["graph_kind"], answer["diagnostics"]
-    )
+    graphs, weights = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("graphs", "weights"))
+    return GraphPosterior(graphs, weights, answer["graph_kind"], answer["diagnostics"])
 
 
 def _error(kind: type[MethodFailed], what: str, folder: Path, ended: _Ended) -> MethodFailed:
     """An error whose message ends with the last lines of the output, and whose note holds more of them."""
-    text = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
+    with (folder / "output.txt").open("rb") as output:
+        output.seek(max(0, output.seek(0, os.SEEK_END) - _BYTES_READ))
+        text = output.read().decode(errors="replace")
     lines = [line.rstrip() for line in text.splitlines() if line.strip(" ~^")]  # not what underlines code
     said = "\n".join(lines[-_LINES_IN_MESSAGE:])[-_LONGEST_SAID:]
     error = kind(f"{what}; it said: {said}" if said else f"{what}; it said nothing", ended.peak_memory_mb)

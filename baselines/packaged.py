@@ -22,7 +22,7 @@ EXTRA = "baselines"
 class PackagedMethod(Method):
     """A method of a package that is imported only in the process that fits.
 
-    The module of a subclass has a function `fit(observations, settings, seed) -> FittedGraphs`, called there with the
+    The module of a subclass has a function `fit(observations, settings, seed) -> GraphPosterior`, called there with the
     fields of the subclass. Its packages are imported in that function and nowhere else, since importing some of them
     changes global state.
 
@@ -57,7 +57,7 @@ class PackagedMethod(Method):
                     f"method: expected the package {package!r}, which is not installed; "
                     f"pip install '.[{EXTRA}]' brings it"
                 )
-        fitted = fit_in_process(
+        return fit_in_process(
             type(self).__module__,
             dataset.observations,
             self.settings,
@@ -65,4 +65,3 @@ class PackagedMethod(Method):
             packages=self.packages,
             timeout_seconds=self.timeout_seconds,
         )
-        return GraphPosterior(fitted.graphs, fitted.weights, fitted.graph_kind, fitted.diagnostics)

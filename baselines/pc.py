@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from baselines.causal_learn import adjacency
-from baselines.implementations import IMPORT_NAMES, Implementation, check_only_used
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
+from baselines.settings import IMPORT_NAMES, Implementation, check_unread
 from bci.dataset import Bools, Floats
 from bci.errors import InvalidInput
-from bci.posterior import GraphKind
+from bci.posterior import GraphKind, GraphPosterior
 from bci.settings import check_choice, check_count, check_number
 
 Variant = Literal["stable", "original"]
@@ -41,7 +40,8 @@ class PC(PackagedMethod):
         independence_test: "fisherz" (partial correlation), or "kci" (kernels; causal_learn only).
         variant: "stable" or "original".
         collider_rule: how colliders are found (causal_learn only).
-        collider_priority: what happens when two colliders contradict each other (causal_learn only).
+        collider_priority: what happens when two colliders contradict each other (causal_learn only); with rule
+            "definite_max_p" not "overwrite".
         max_conditioning: the largest conditioning set, None for no limit (causal_learn only).
         timeout_seconds: wall-clock limit of a fit.
 
@@ -71,21 +71,24 @@ class PC(PackagedMethod):
         check_choice("collider_priority", self.collider_priority, get_args(ColliderPriority))
         if self.max_conditioning is not None:
             check_count("max_conditioning", self.max_conditioning, 0)
-        check_only_used(
-            self,
-            self.implementation,
-            {"causal_learn": ("independence_test", "collider_rule", "collider_priority", "max_conditioning")},
-        )
+        if self.implementation != "causal_learn":
+            keys = ("independence_test", "collider_rule", "collider_priority", "max_conditioning")
+            check_unread(self, keys, "implementation=causal_learn")
+        if self.collider_rule == "definite_max_p" and self.collider_priority == "overwrite":
+            raise InvalidInput(
+                "collider_priority: expected another than 'overwrite' with collider_rule=definite_max_p, "
+                "which cannot do it; set collider_priority=existing"
+            )
 
     @property
     def packages(self) -> tuple[str, ...]:
         return (IMPORT_NAMES[self.implementation],)
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     """Run in the process of the fit; no part of PC is random."""
     implementation = {"causal_learn": _causal_learn, "castle": _castle}[settings["implementation"]]
-    return FittedGraphs(implementation(observations, settings)[None], graph_kind="cpdag")
+    return GraphPosterior(implementation(observations, settings)[None], graph_kind="cpdag")
 
 
 def _causal_learn(observations: Floats, settings: Mapping[str, Any]) -> Bools:

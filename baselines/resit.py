@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.packaged import PackagedMethod
 from bci.dataset import Floats
 from bci.errors import InvalidInput
+from bci.posterior import GraphPosterior
 from bci.scores import LikelihoodWeight
 from bci.settings import check_choice, check_number
 
@@ -48,7 +48,7 @@ class RESIT(PackagedMethod):
         return ("lingam", "torch")
 
 
-def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedGraphs:
+def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:
     """Run in the process of the fit."""
     import lingam
 
@@ -59,4 +59,4 @@ def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> FittedG
     learner.fit(observations)
     effects_by_causes = np.asarray(learner.adjacency_matrix_) != 0  # lingam: entry [i, j] is j -> i
     order = [int(node) for node in learner.causal_order_]
-    return FittedGraphs(effects_by_causes.T[None], diagnostics={"causal_order": order})
+    return GraphPosterior(effects_by_causes.T[None], diagnostics={"causal_order": order})

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LassoLarsIC, LinearRegression
 
+from baselines.settings import check_unread
 from bci.dataset import Bools, Dataset, Floats
 from bci.errors import InvalidInput
 from bci.method import Method
@@ -33,10 +34,10 @@ class SortRegress(Method):
     Args:
         criterion: "r2", the share of variance explained by all other variables, whatever the scale; or "variance".
         scale: where variances are taken, "raw" (as the data came, which no other method sees) or "standardised" (all
-            are equal, so the order is random).
+            are equal, so the order is random); criterion "variance" only.
 
     Raises:
-        InvalidInput: a setting out of range.
+        InvalidInput: a setting out of range, or one that the criterion does not read.
     """
 
     criterion: Criterion = "r2"
@@ -45,6 +46,8 @@ class SortRegress(Method):
     def __post_init__(self) -> None:
         check_choice("criterion", self.criterion, get_args(Criterion))
         check_choice("scale", self.scale, get_args(Scale))
+        if self.criterion != "variance":
+            check_unread(self, ["scale"], "criterion=variance")
 
     def _fit(self, dataset: Dataset, rng: np.random.Generator) -> GraphPosterior:
         num_samples, num_nodes = dataset.observations.shape
@@ -65,11 +68,12 @@ class SortRegress(Method):
 
 
 def explained_variances(observations: Floats) -> Floats:
-    """(d,) R^2 of the linear regression of every variable on all others; 1 - 1 / the diagonal of the inverse
-    correlation matrix, which is pseudo-inverted where it is singular."""
-    correlation = np.corrcoef(observations, rowvar=False)
-    shares: Floats = 1 - 1 / np.linalg.pinv(correlation, hermitian=True).diagonal()
-    return shares
+    """(d,) R^2 of the linear regression of every variable (N, d) on all others: 1 for a combination of others."""
+    shares = []
+    for node, target in enumerate(observations.T):
+        others = np.delete(observations, node, axis=1)
+        shares.append(LinearRegression().fit(others, target).score(others, target))
+    return np.array(shares)
 
 
 def increasing_order(values: Floats, rng: np.random.Generator) -> NDArray[np.intp]:

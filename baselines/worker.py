@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from baselines.memory import peak_memory_mb
 from bci.errors import InvalidInput
+from bci.posterior import GraphPosterior
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -34,13 +34,13 @@ def main(folder: Path) -> None:
     seed_global_generators(request["seed"])
     observations = np.load(folder / "observations.npy", allow_pickle=False)
     try:
-        fitted: FittedGraphs = fit(observations, request["settings"], request["seed"])
+        fitted: GraphPosterior = fit(observations, request["settings"], request["seed"])
     except InvalidInput as error:
         _write(folder, {"invalid": str(error)})
         return
-    np.save(folder / "answer-graphs.npy", np.asarray(fitted.graphs, dtype=bool), allow_pickle=False)
-    if fitted.weights is not None:
-        np.save(folder / "answer-weights.npy", np.asarray(fitted.weights, dtype=np.float64), allow_pickle=False)
+    np.save(folder / "graphs.npy", fitted.graphs, allow_pickle=False)
+    assert fitted.weights is not None
+    np.save(folder / "weights.npy", fitted.weights, allow_pickle=False)
     peak = peak_memory_mb()
     diagnostics = {**fitted.diagnostics, **({} if peak is None else {"peak_memory_mb": peak})}
     _write(folder, {"graph_kind": fitted.graph_kind, "diagnostics": diagnostics})

@@ -17,7 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from hydra import compose, initialize_config_dir
 
+from experiments.job import job_id
+from experiments.run import CONFIGS
 from experiments.store import ResultStore, latest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +38,17 @@ class Check(NamedTuple):
     expected_degree: int = 2
     num_samples: int = 200
     overrides: tuple[str, ...] = ()
+
+    def arguments(self, graph: str, seeds: str) -> list[str]:
+        """What the command line of its jobs says."""
+        return [
+            f"method={self.method}",
+            f"data={graph}",
+            f"data.seed={seeds}",
+            f"data.expected_degree={self.expected_degree}",
+            f"data.num_samples={self.num_samples}",
+            *self.overrides,
+        ]
 
 
 CHECKS = (
@@ -73,17 +87,20 @@ def main() -> None:
 
 def run(check: Check, graph: str, num_seeds: int, store: str) -> None:
     """Run the jobs that the store does not have; a job that fails is in the store and does not stop the others."""
-    command = [
-        *(sys.executable, "-m", "experiments.run", "-m"),
-        f"method={check.method}",
-        f"data={graph}",
-        f"data.seed=range(0,{num_seeds})",
-        f"data.expected_degree={check.expected_degree}",
-        f"data.num_samples={check.num_samples}",
-        f"store.path={store}",
-        *check.overrides,
-    ]
+    arguments = [*check.arguments(graph, f"range(0,{num_seeds})"), f"store.path={store}"]
+    command = [sys.executable, "-m", "experiments.run", "-m", *arguments]
     subprocess.run(command, env={**os.environ, **ONE_CORE}, stdout=subprocess.DEVNULL, check=False)
+
+
+def job_ids(check: Check, graph: str, num_seeds: int) -> list[str]:
+    """The ids of the jobs of a check, one per seed of the data."""
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        config = compose("config", overrides=check.arguments(graph, seeds="0"))
+    ids = []
+    for seed in range(num_seeds):
+        config.data.seed = seed
+        ids.append(job_id(config, check.method, graph))
+    return ids
 
 
 def report(checks: list[Check], rows: pd.DataFrame, num_seeds: int) -> pd.DataFrame:
@@ -92,16 +109,7 @@ def report(checks: list[Check], rows: pd.DataFrame, num_seeds: int) -> pd.DataFr
     lines = []
     for check in checks:
         for graph in GRAPHS:
-            chosen = done[
-                (done["method"] == check.method)
-                & (done["data_name"] == graph)
-                & (done["expected_degree"] == check.expected_degree)
-                & (done["num_samples"] == check.num_samples)
-                & (done["num_nodes"] == 20)
-                & (done["mechanism"] == "gp")
-                & (done["data_seed"] < num_seeds)
-                & implementation_is(done, check)
-            ]
+            chosen = done[done["job_id"].isin(job_ids(check, graph, num_seeds))]
             values = {name: chosen.loc[chosen["metric"] == name, "value"].to_numpy(float) for name in METRICS}
             count = len(values["eshd"])
             spread = 1.96 * values["eshd"].std(ddof=1) / np.sqrt(count) if count > 1 else np.nan
@@ -123,15 +131,6 @@ def report(checks: list[Check], rows: pd.DataFrame, num_seeds: int) -> pd.DataFr
                 }
             )
     return pd.DataFrame(lines)
-
-
-def implementation_is(rows: pd.DataFrame, check: Check) -> pd.Series[bool]:
-    """Whether rows belong to the implementation that a check names, or to the default where it names none."""
-    default = {"pc": "causal_learn", "ges": "castle"}.get(check.method)
-    wanted = check.overrides[0].partition("=")[2] if check.overrides else default
-    if wanted is None:
-        return pd.Series(True, index=rows.index)
-    return rows["method_config"].str.contains(f'"implementation":"{wanted}"', regex=False)
 
 
 def printed_eshd(check: Check, graph: str) -> tuple[float, float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from omegaconf import OmegaConf
 from bci.data.simulate import simulated_dataset
 from bci.dataset import Dataset, Scaler
 from bci.errors import InvalidInput
-from bci.graphs import find_cycle
+from bci.graphs import find_cycle, topological_order
 from bci.method import Method
 from bci.posterior import Posterior
 from experiments.build import build
@@ -27,18 +26,24 @@ from experiments.command import CONFIGS
 
 NAMES = sorted(file.stem for file in CONFIGS.glob("method/*.yaml"))
 
-# Methods without a random or order-dependent step: permuted columns give the same numbers, permuted.
-EQUIVARIANT = {"exact_gp", "sort_regress"}
+# Methods, and settings, without a step that depends on the order of the columns or on chance for each of them: permuted
+# columns give the same numbers, permuted.
+EQUIVARIANT: dict[str, dict[str, object]] = {
+    "dag_gnn": {},
+    "empty": {},
+    "exact_gp": {},
+    "ges": {},
+    "golem": {},
+    "pc": {"collider_priority": "stronger"},
+    "sort_regress": {},
+}
 
 # Methods whose full length is for real data.
 SHORT: dict[str, dict[str, object]] = {
     "dag_gnn": {"epochs": 20, "k_max_iter": 5},
-    "gadget": {"burn_in": 100, "iterations": 200, "mc3_chains": 4},
+    "gadget": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "golem": {"num_iter": 600, "learning_rate": 0.01},
 }
-
-# Methods that leave out edges one after the other in the order of the columns.
-TESTS_IN_COLUMN_ORDER = {"resit"}
 
 # Graphs that a penalty or tests keep from cycles more often than not.
 MAY_HAVE_CYCLES = {"dag_gnn", "pc"}
@@ -61,9 +66,14 @@ def method_named(name: str, **changes: object) -> Method:
     )
 
 
-def random_graph_data(seed: int = 1, num_samples: int = 100) -> Dataset:
+def random_graph_data(seed: int = 1, num_samples: int = 100, expected_degree: float = 1.5) -> Dataset:
     return simulated_dataset(
-        graph_model="er", num_nodes=5, expected_degree=1.5, mechanism="gp", num_samples=num_samples, seed=seed
+        graph_model="er",
+        num_nodes=5,
+        expected_degree=expected_degree,
+        mechanism="gp",
+        num_samples=num_samples,
+        seed=seed,
     )
 
 
@@ -94,7 +104,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_methods_are_listed():
     assert {"arco_gp", "exact_gp"} <= set(NAMES)
-    assert set(NAMES) >= EQUIVARIANT
+    assert set(NAMES) >= EQUIVARIANT.keys()
 
 
 def test_edge_probabilities_are_probabilities(fitted):
@@ -136,54 +146,30 @@ def test_diagnostics_are_numbers_or_curves(fitted):
             assert isinstance(number, Real)
 
 
-def nonlinear_pair() -> Dataset:
-    """X0 -> X1; no additive noise model fits in the other direction."""
-    generator = rng(3)
-    cause = generator.normal(size=300)
-    effect = np.sin(2 * cause) + 0.3 * cause**2 + 0.2 * generator.normal(size=300)
-    return Dataset.from_raw(np.column_stack([cause, effect]), "ab", graph=np.eye(2, k=1, dtype=bool))
-
-
-def linear_collider() -> Dataset:
-    """X0 -> X2 <- X1; the independence of X0 and X1 gives the directions away."""
-    generator = rng(1)
-    causes, noise = generator.normal(size=(2, 500)), generator.normal(size=500)
-    graph = np.zeros((3, 3), dtype=bool)
-    graph[:2, 2] = True
-    return Dataset.from_raw(np.column_stack([*causes, causes.sum(axis=0) + 0.5 * noise]), "abc", graph=graph)
-
-
-def linear_chain() -> Dataset:
-    """X0 -> X1 -> X2 with equal noise variances, on its own scale: that gives the directions away."""
-    raw = np.cumsum(rng(3).normal(size=(500, 3)), axis=1)
-    raw -= raw.mean(axis=0)
-    mask, identity = np.zeros(raw.shape, dtype=bool), Scaler(np.zeros(3), np.ones(3))
-    return Dataset(raw, ("a", "b", "c"), mask, identity, np.eye(3, k=1, dtype=bool))
-
-
-# Data on which a method can tell causes from effects, and settings with which it does; `nonlinear_pair` if not listed.
-CAN_ORIENT: dict[str, tuple[Callable[[], Dataset], dict[str, object]] | None] = {
-    "arco_gp": (nonlinear_pair, {"max_parents": 1}),
-    "exact_gp": (nonlinear_pair, {"max_parents": 1}),
-    "dag_gnn": (linear_chain, {}),
+# Data (a fixture) on which a method can tell causes from effects, and settings with which it does; `nonlinear_pair` if
+# not listed.
+CAN_ORIENT: dict[str, tuple[str, dict[str, object]] | None] = {
+    "arco_gp": ("nonlinear_pair", {"max_parents": 1}),
+    "exact_gp": ("nonlinear_pair", {"max_parents": 1}),
+    "dag_gnn": ("equal_noise_chain", {}),
     "empty": None,
-    "gadget": (linear_collider, {}),
-    "ges": (linear_collider, {}),
-    "golem": (linear_chain, {}),
-    "grasp": (linear_collider, {}),
-    "pc": (linear_collider, {}),
+    "gadget": ("collider", {}),
+    "ges": ("collider", {}),
+    "golem": ("equal_noise_chain", {}),
+    "grasp": ("collider", {}),
+    "pc": ("collider", {}),
     "random": None,
-    "sort_regress": (linear_chain, {"criterion": "variance"}),
+    "sort_regress": ("equal_noise_chain", {"criterion": "variance"}),
 }
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_causes_are_told_from_effects(name, reverse):
-    data = CAN_ORIENT.get(name, (nonlinear_pair, {}))
+def test_causes_are_told_from_effects(name, reverse, request):
+    data = CAN_ORIENT.get(name, ("nonlinear_pair", {}))
     if data is None:
         pytest.skip("does not look at the data")
-    make, settings = data
-    dataset = make()
+    fixture, settings = data
+    dataset = request.getfixturevalue(fixture)
     if reverse:
         dataset = reordered(dataset, np.arange(dataset.num_nodes)[::-1])
     probabilities = method_named(name, **settings).fit(dataset, rng()).edge_probabilities
@@ -191,32 +177,40 @@ def test_causes_are_told_from_effects(name, reverse):
     assert probabilities[dataset.graph.T].max() < 0.1
 
 
-def test_the_order_of_the_columns_does_not_matter_to_the_quality(fitted, request):
-    order = np.array([3, 0, 4, 1, 2])
-    permuted = reordered(fitted.dataset, order)
-    errors = [
-        np.abs(posterior.edge_probabilities - graph).sum()
-        for posterior, graph in (
-            (fitted.posterior, fitted.dataset.graph),
-            (fitted.method.fit(permuted, rng()), permuted.graph),
-        )
-    ]
-    one_reversal = 2.0
-    tolerance = one_reversal if request.node.callspec.params["fitted"] in TESTS_IN_COLUMN_ORDER else 1.5
-    assert abs(errors[0] - errors[1]) <= tolerance
-
-
 @pytest.mark.parametrize("name", sorted(EQUIVARIANT))
 def test_permuted_columns_give_the_same_numbers_permuted(name):
     order = np.array([3, 0, 4, 1, 2])
-    dataset = random_graph_data(num_samples=25)
+    dataset, method = random_graph_data(num_samples=25), method_named(name, **EQUIVARIANT[name])
     probabilities, permuted = (
-        method_named(name).fit(data, rng()).edge_probabilities for data in (dataset, reordered(dataset, order))
+        method.fit(data, rng()).edge_probabilities for data in (dataset, reordered(dataset, order))
     )
     is_in_doubt = ((probabilities > 0.1) & (probabilities < 0.9)).sum() >= 3
-    assert is_in_doubt or np.isin(probabilities, (0, 1)).all()  # a point estimate never is
-    assert probabilities.any()
-    np.testing.assert_allclose(permuted, probabilities[np.ix_(order, order)], rtol=0, atol=1e-6)
+    is_a_point_estimate = np.isin(probabilities, (0, 1)).all()
+    assert is_in_doubt or is_a_point_estimate
+    assert probabilities.any() or name == "empty"
+    tolerance = 0 if is_a_point_estimate else 1e-6
+    np.testing.assert_allclose(permuted, probabilities[np.ix_(order, order)], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - EQUIVARIANT.keys() | {"pc"}))
+def test_columns_in_causal_order_are_no_help(name):
+    """Errors with the columns in causal order and in the opposite one differ by a reversed edge a graph at most.
+
+    A method that took directions from the order of the columns would have all five edges right in one case and reversed
+    in the other, a difference of ten. By chance the mean over four data sets varies by 0.75 (standard deviation) for
+    RESIT, by 0.6 for GRaSP, and by less for the others.
+    """
+    one_reversal, num_datasets, method = 2.0, 4, method_named(name)
+    differences = []
+    for seed in range(num_datasets):
+        dataset = random_graph_data(seed, num_samples=50, expected_degree=1)
+        causal = np.array(topological_order(dataset.graph))
+        errors = []
+        for order in (causal, causal[::-1]):
+            data = reordered(dataset, order)
+            errors.append(np.abs(method.fit(data, rng(seed)).edge_probabilities - data.graph).sum())
+        differences.append(errors[0] - errors[1])
+    assert abs(np.mean(differences)) <= one_reversal
 
 
 def reordered(dataset: Dataset, order: np.ndarray) -> Dataset:

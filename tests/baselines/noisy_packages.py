@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs
 from bci.errors import InvalidInput
+from bci.posterior import GraphPosterior
 
 
 def fit(observations, settings, seed):
@@ -30,7 +30,7 @@ def fit(observations, settings, seed):
     num_nodes = observations.shape[1]
     graphs = np.zeros((2, num_nodes, num_nodes))
     graphs[1, 0, 1] = 1
-    return FittedGraphs(graphs, np.array([0.25, 0.75]), "dag", diagnostics)
+    return GraphPosterior(graphs, np.array([0.25, 0.75]), "dag", diagnostics)
 
 
 def upset_everything(_):
@@ -66,6 +66,18 @@ def leave(_):
     sys.exit()
 
 
+def fill_the_output(settings):
+    """With nothing that takes room on the disk, then a last line."""
+    sys.stdout.flush()
+    os.ftruncate(1, settings["size"])
+    os.lseek(1, 0, os.SEEK_END)
+    raise FloatingPointError("the last line")
+
+
+def die(settings):
+    os.kill(os.getpid(), settings["signal"])
+
+
 def refuse(_):
     raise InvalidInput("K: expected less")
 
@@ -81,6 +93,8 @@ _ACTIONS = {
     "sleep": start_a_child_and_sleep,
     "orphan": leave_a_child_behind,
     "leave": leave,
+    "fill": fill_the_output,
+    "die": die,
     "refuse": refuse,
     "memory": take_memory,
 }

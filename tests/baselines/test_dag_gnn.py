@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from baselines.dag_gnn import DAGGNN
+from baselines.isolation import MethodFailed
 from bci.data.simulate import simulated_dataset
 from bci.errors import InvalidInput
 
@@ -16,6 +17,20 @@ def test_causes_are_rows(equal_noise_chain, rng):
     assert not posterior.edge_probabilities[equal_noise_chain.graph.T].any()
     assert posterior.graph_kind == "dag"
     assert posterior.diagnostics["self_loops_left_out"] == 0
+
+
+@pytest.mark.parametrize("settings", [{"optimizer": "sgd"}, {"tau_a": 1e308}])
+def test_a_fit_that_diverges_fails(equal_noise_chain, rng, settings):
+    with pytest.raises(MethodFailed, match="The loss value is Nan"):
+        DAGGNN(**QUICK | settings).fit(equal_noise_chain, rng)
+
+
+def test_a_high_learning_rate_is_bounded(equal_noise_chain):
+    graphs = [
+        DAGGNN(**QUICK, lr=lr).fit(equal_noise_chain, np.random.default_rng(0)).edge_probabilities for lr in (1e6, 1e9)
+    ]
+    assert graphs[0].any()
+    np.testing.assert_array_equal(*graphs)
 
 
 @pytest.mark.slow
@@ -37,6 +52,10 @@ def test_the_paper_length_comes_near_the_printed_figures(rng):
         ({"encoder_type": "cnn"}, "encoder_type"),
         ({"latent_dim": 0}, "latent_dim"),
         ({"graph_threshold": float("nan")}, "graph_threshold"),
+        ({"graph_threshold": 0.0}, "graph_threshold"),
+        ({"init_c_a": 0.0}, "init_c_a"),
+        ({"c_a_thresh": 1.0}, "c_a_thresh"),
+        ({"encoder_dropout": 0.5}, "encoder_dropout"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, key):

@@ -61,6 +61,8 @@ def test_families_are_node_first_and_parents_second():
         ({"scoref": "bdeu"}, "scoref"),
         ({"tolerance": 0.0}, "tolerance"),
         ({"cp_algo": "pc"}, "cp_algo"),
+        ({"max_id": 0}, "max_id"),
+        ({"iterations": 9, "thinning": 10}, "iterations"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, key):

@@ -6,6 +6,7 @@ import pytest
 from baselines.ges import GES
 from bci.cpdag import dag_to_cpdag, is_cpdag
 from bci.data.simulate import simulated_dataset
+from bci.dataset import Dataset
 from bci.errors import InvalidInput
 
 IMPLEMENTATIONS = ["castle", "causal_learn"]
@@ -32,11 +33,21 @@ def test_a_heavy_penalty_leaves_no_edges(collider, rng):
     assert not GES(implementation="causal_learn", penalty=1000.0).fit(collider, rng).edge_probabilities.any()
 
 
+def test_more_folds_than_rows_are_bad_input(chain, rng):
+    few = Dataset.from_raw(chain.observations[:8], "abc")
+    method = GES(implementation="causal_learn", score="cv_general", folds=9)
+    with pytest.raises(InvalidInput, match=r"^folds: expected at most 8, the number of rows, got 9; "):
+        method.fit(few, rng)
+
+
 @pytest.mark.parametrize(
     ("settings", "key"),
     [
         ({"penalty": 1.0}, "penalty"),
         ({"score": "cv_general"}, "score"),
+        ({"method": "r2"}, "method"),
+        ({"implementation": "causal_learn", "penalty": 0.0}, "penalty"),
+        ({"implementation": "causal_learn", "score": "cv_general", "penalty": 1.0}, "penalty"),
         ({"implementation": "causal_learn", "max_indegree": 0}, "max_indegree"),
         ({"implementation": "tetrad"}, "implementation"),
     ],

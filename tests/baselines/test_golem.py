@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from baselines.golem import GOLEM
+from baselines.isolation import MethodFailed
 from bci.data.simulate import simulated_dataset
 from bci.errors import InvalidInput
 from bci.graphs import find_cycle
@@ -27,6 +28,11 @@ def test_a_threshold_leaves_edges_out(equal_noise_chain, rng):
     )
 
 
+def test_a_fit_that_diverges_fails(equal_noise_chain, rng):
+    with pytest.raises(MethodFailed, match=r"the fit diverged; set a lower learning_rate$"):
+        GOLEM(num_iter=200, learning_rate=1e6).fit(equal_noise_chain, rng)
+
+
 @pytest.mark.slow
 def test_the_paper_length_gives_a_dag_near_the_printed_figures(rng):
     dataset = simulated_dataset(
@@ -39,7 +45,13 @@ def test_the_paper_length_gives_a_dag_near_the_printed_figures(rng):
 
 
 @pytest.mark.parametrize(
-    ("settings", "key"), [({"num_iter": 0}, "num_iter"), ({"learning_rate": 0.0}, "learning_rate")]
+    ("settings", "key"),
+    [
+        ({"num_iter": 0}, "num_iter"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"graph_thres": 0.0}, "graph_thres"),
+        ({"graph_thres": -0.3}, "graph_thres"),
+    ],
 )
 def test_settings_that_cannot_be_are_refused(settings, key):
     with pytest.raises(InvalidInput, match=f"^{key}: expected "):

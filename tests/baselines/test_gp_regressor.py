@@ -23,7 +23,7 @@ def test_predictions_are_those_of_a_gp_with_the_scored_hyperparameters(num_input
     everything = next(
         k
         for k, size in enumerate(table.parent_sets.sizes)
-        if size == num_inputs and k >= 0 and torch.isfinite(table.scores[num_inputs, k])
+        if size == num_inputs and torch.isfinite(table.scores[num_inputs, k])
     )
     lengthscale, gamma, outputscale, noise = table.hyperparameters[num_inputs, everything].exp().tolist()
     kernel = ConstantKernel(outputscale) * RationalQuadratic(lengthscale, gamma) + WhiteKernel(noise)

@@ -39,7 +39,10 @@ def test_a_heavier_penalty_leaves_fewer_edges_and_the_default_is_that_of_the_pap
     assert by_penalty[0] > by_penalty[1] > by_penalty[2]
 
 
-@pytest.mark.parametrize(("settings", "key"), [({"depth": 0}, "depth"), ({"score": "aic"}, "score")])
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [({"depth": 0}, "depth"), ({"score": "aic"}, "score"), ({"penalty": -1.0}, "penalty"), ({"folds": 5}, "folds")],
+)
 def test_settings_that_cannot_be_are_refused(settings, key):
     with pytest.raises(InvalidInput, match=f"^{key}: expected "):
         GRaSP(**settings)

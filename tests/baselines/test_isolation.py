@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import random
@@ -10,12 +11,14 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
+from baselines import isolation
 from baselines.isolation import MethodFailed, MethodTimeout, fit_in_process
 from bci.errors import InvalidInput
 
@@ -136,6 +139,45 @@ def test_a_method_killed_from_outside_is_an_error(tmp_path):
     killer.join()
     assert str(caught.value) == "killed by signal 9 (SIGKILL); it said: iteration 7"
     wait_for(lambda: not any(map(alive, processes(tmp_path / "numbers"))))
+
+
+def test_a_signal_without_a_name_is_an_error_like_others():
+    with pytest.raises(MethodFailed, match=rf"^killed by signal {signal.SIGRTMIN + 3} \(real-time\); it said nothing$"):
+        fit("die", signal=signal.SIGRTMIN + 3)
+
+
+def test_an_interrupt_as_soon_as_the_method_runs_ends_it(monkeypatch):
+    started = []
+
+    class Started(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            started.append(self.pid)
+
+    class InterruptedWhenClosed(io.FileIO):
+        def close(self):
+            super().close()
+            if started and alive(started[0]):
+                raise KeyboardInterrupt
+
+    def opened(path, mode="r", *args, **kwargs):
+        return InterruptedWhenClosed(path, mode) if path.name == "output.txt" else open(path, mode, *args, **kwargs)
+
+    monkeypatch.setattr(isolation.subprocess, "Popen", Started)
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(KeyboardInterrupt):
+        fit("sleep", file="numbers")
+    assert not alive(started[0])
+
+
+def test_of_a_long_output_only_the_end_is_read():
+    size = 300_000_000
+    tracemalloc.start()
+    with pytest.raises(MethodFailed, match=r"FloatingPointError: the last line$"):
+        fit("fill", size=size)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < size / 10
 
 
 def test_what_a_method_leaves_running_is_ended(tmp_path):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
 from baselines.sort_regress import SortRegress, explained_variances, increasing_order, regress_on_predecessors
 from bci.dataset import Dataset
@@ -26,12 +25,18 @@ def test_standardised_variances_leave_the_order_to_chance(chain):
 
 
 def test_the_share_of_explained_variance_ignores_the_scale(collider):
-    shares = explained_variances(collider.observations)
-    others = [np.delete(collider.observations, node, axis=1) for node in range(4)]
-    targets = collider.observations.T
-    expected = [LinearRegression().fit(x, y).score(x, y) for x, y in zip(others, targets, strict=True)]
-    np.testing.assert_allclose(shares, expected)
+    inverse = np.linalg.inv(np.corrcoef(collider.observations, rowvar=False))
+    expected = 1 - 1 / inverse.diagonal()
+    np.testing.assert_allclose(explained_variances(collider.observations), expected)
     np.testing.assert_allclose(explained_variances(collider.observations * [1, 10, 100, 0.1]), expected)
+
+
+def test_a_combination_of_others_is_explained_in_full(collider, rng):
+    values = collider.observations.copy()
+    values[:, 0] = values[:, 1] - 2 * values[:, 2]
+    known = explained_variances(values[:, 1:])[2]  # nothing is added by a combination of what is there
+    np.testing.assert_allclose(explained_variances(values), [1, 1, 1, known])
+    assert SortRegress().fit(Dataset.from_raw(values, "abcd"), rng).diagnostics["causal_order"][0] == 3
 
 
 def test_the_order_is_that_of_explained_variances(collider, rng):
@@ -56,7 +61,14 @@ def test_too_few_rows_are_refused(rng):
         SortRegress().fit(dataset, rng)
 
 
-@pytest.mark.parametrize(("settings", "key"), [({"criterion": "mean"}, "criterion"), ({"scale": "log"}, "scale")])
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"criterion": "mean"}, "criterion"),
+        ({"scale": "log"}, "scale"),
+        ({"criterion": "r2", "scale": "standardised"}, "scale"),
+    ],
+)
 def test_settings_that_cannot_be_are_refused(settings, key):
     with pytest.raises(InvalidInput, match=f"^{key}: expected "):
         SortRegress(**settings)
