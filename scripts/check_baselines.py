@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from hydra import compose, initialize_config_dir
 
+from experiments.command import CONFIGS
 from experiments.job import job_id
-from experiments.run import CONFIGS
 from experiments.store import ResultStore, latest
 
 ROOT = Path(__file__).resolve().parent.parent

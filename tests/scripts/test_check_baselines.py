@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
+from experiments.command import CONFIGS
 from experiments.job import Job, job_columns
-from experiments.run import CONFIGS
 from experiments.store import ResultStore
 
 ROOT = Path(__file__).resolve().parents[2]
