@@ -1,1 +1,1 @@
-"""Methods to compare with, one module each, behind the contract of `bci.method`."""
+"""Methods to compare with, all behind the contract of `bci.method`."""

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 from bci.errors import InvalidInput
 
@@ -39,6 +38,8 @@ def check_choice(key: str, value: object, choices: Sequence[Choice]) -> Choice:
 
 def check_device(key: str, value: str) -> None:
     """Raise InvalidInput unless `value` names a torch device that computes in float64 on this machine."""
+    import torch  # only here, as it takes seconds and checks of other settings need not spend them
+
     try:
         torch.ones(1, dtype=torch.float64, device=value).item()
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from baselines.isolation import MethodFailed, MethodTimeout
 from bci.errors import InvalidInput
 from experiments.job import Job, job_columns
 from experiments.outcome import FAILED, INVALID, OK, complain, log_traceback, one_line, say, write_outcome
@@ -22,8 +23,9 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
 
     A job that is in the store with status ok is skipped unless `force`. Rows go to the store, files to `run_dir`.
     Bad input ends in one line on stderr, and in a row of status invalid if the job had begun, that is if its config
-    was in order and the store could be written to. Any other error ends in one line, a row of status failed and the
-    traceback in `run_dir/error.log`.
+    was in order and the store could be written to. A method that reaches its time limit ends in one line, a row of
+    status timeout and what it said in `run_dir/error.log`; any other error likewise, with status failed and the
+    traceback.
 
     Returns:
         The exit code: 0 done or skipped, 1 failed, 2 bad input.
@@ -55,6 +57,10 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
         raise
     except InvalidInput as error:
         return _record_end(run, "invalid", one_line(error), one_line(error))
+    except MethodFailed as error:
+        run.columns["peak_memory_mb"] = error.peak_memory_mb
+        status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
+        return _record_end(run, status, reason, f"{method_name} on {data_name}: {reason}; see {log_traceback(run_dir)}")
     except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
         reason = f"{type(error).__name__}: {one_line(error)}"
         log = log_traceback(run_dir)
@@ -100,7 +106,7 @@ def _fit_and_store(run: _Run) -> int:
 def _record_end(run: _Run, status: str, reason: str, message: str) -> int:
     """Record a job that ended without results, tell the user, and return the exit code."""
     write_outcome(run.run_dir, {"status": status, "job_id": run.job.job_id, "error": reason})
-    run.columns["peak_memory_mb"] = peak_memory_mb()
+    run.columns.setdefault("peak_memory_mb", peak_memory_mb())
     try:
         run.append([{"status": status, "error": reason}])
     except (InvalidInput, StoreWriteError) as error:

@@ -19,7 +19,10 @@ from experiments.provenance import peak_memory_mb
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A fitted and evaluated job; times in seconds, memory in MB."""
+    """A fitted and evaluated job; times in seconds, memory in MB.
+
+    The memory is that of the process that the method ran in, if it had one of its own; else of the whole job.
+    """
 
     dataset: Dataset
     posterior: Posterior
@@ -51,7 +54,7 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
     start = time.perf_counter()
     metrics = evaluate(posterior, dataset, rng=stream(job.seed, "metrics"), **job.metrics)
     columns["eval_seconds"] = time.perf_counter() - start
-    columns["peak_memory_mb"] = peak_memory_mb()
+    columns["peak_memory_mb"] = posterior.diagnostics.get("peak_memory_mb") or peak_memory_mb()
     return Result(
         dataset=dataset,
         posterior=posterior,

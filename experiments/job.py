@@ -70,7 +70,8 @@ def job_id(cfg: DictConfig, method_name: str, data_name: str) -> str:
     """Sixteen hex digits that identify what determines the numbers of a job.
 
     Hashed are the names of the data and the method and the resolved groups data, method, metrics and the seed;
-    not where results go, how jobs are launched or tracked. A data file counts by its content, not by its path.
+    not where results go, how jobs are launched or tracked, nor the time limit of a method: where it is raised, only the
+    jobs that reached it run again. A data file counts by its content, not by its path.
 
     Raises:
         InvalidInput: a value is missing or cannot be resolved, or a data file cannot be read.
@@ -78,6 +79,7 @@ def job_id(cfg: DictConfig, method_name: str, data_name: str) -> str:
     settings = resolve(cfg)
     parts = {key: settings[key] for key in ("data", "method", "metrics", "seed")}
     parts["data"] = {key: _content(f"data.{key}", value) for key, value in parts["data"].items()}
+    parts["method"] = {key: value for key, value in parts["method"].items() if key != "timeout_seconds"}
     return _digest(canonical_json({**parts, "data_name": data_name, "method_name": method_name}).encode())
 
 

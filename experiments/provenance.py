@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import resource
 import socket
 import subprocess
@@ -15,20 +14,26 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from baselines import memory
+
 _ROOT = Path(__file__).resolve().parent.parent
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_CLEAR = Path("/proc/self/clear_refs")
 _CODE = ("bci", "baselines", "experiments", "conf")
 _PACKAGES = (
     "bci",
+    "causal-learn",
     "cdt",
     "deltalake",
     "gadjid",
+    "gcastle",
     "hydra-core",
+    "lingam",
     "networkx",
     "numpy",
     "pandas",
     "scikit-learn",
     "scipy",
+    "sumu",
     "torch",
 )
 
@@ -75,10 +80,9 @@ def reset_peak_memory() -> None:
 
 def peak_memory_mb() -> float:
     """The most memory this process held since `reset_peak_memory`, in 10^6 bytes; since its start where that fails."""
-    if _STATUS.exists():
-        counted = re.search(r"VmHWM:\s*(\d+) kB", _STATUS.read_text(encoding="ascii", errors="replace"))
-        if counted:
-            return int(counted[1]) * 1024 / 1e6
+    counted = memory.peak_memory_mb()
+    if counted is not None:
+        return counted
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6  # bytes there, KiB elsewhere
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
+from baselines.isolation import FittedGraphs, MethodFailed, MethodTimeout
+from baselines.packaged import PackagedMethod
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.method import Method
@@ -28,7 +35,7 @@ class RandomDag(Method):
     def __init__(
         self,
         max_parents: int = 2,
-        mode: Literal["fit", "invalid", "crash", "memory", "interrupt"] = "fit",
+        mode: Literal["fit", "invalid", "crash", "memory", "interrupt", "killed", "timeout"] = "fit",
         scale: float = 1.0,
         names: list[str] | None = None,
     ) -> None:
@@ -45,7 +52,30 @@ class RandomDag(Method):
             raise MemoryError
         if self.mode == "interrupt":
             raise KeyboardInterrupt
+        if self.mode == "killed":
+            raise MethodFailed("killed by signal 9 (SIGKILL); it said: step 7\nand no more", 123.0)
+        if self.mode == "timeout":
+            raise MethodTimeout("stopped at its time limit of 3 s; it said nothing", 124.0)
         order = rng.permutation(dataset.num_nodes)
         graph = np.triu(rng.random((dataset.num_nodes, dataset.num_nodes)) < 0.5, 1)[np.ix_(order, order)]
         diagnostics = {"steps": 3, "loss": np.float64(1.5), "losses": [1.0, 2.0], "worst": float("inf")}
         return GraphPosterior(graph[None], diagnostics=diagnostics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isolated(PackagedMethod):
+    """An empty graph from a process of its own, which sleeps first if it can leave its number in a new file."""
+
+    number_file: str | None = None
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return ()
+
+
+def fit(observations: np.ndarray, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+    if settings["number_file"] and not Path(settings["number_file"]).exists():
+        print("asleep", flush=True)  # noqa: T201
+        Path(settings["number_file"]).write_text(str(os.getpid()))
+        time.sleep(600)
+    return FittedGraphs(np.zeros((1, observations.shape[1], observations.shape[1])))

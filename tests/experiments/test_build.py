@@ -33,7 +33,10 @@ def test_the_target_gets_its_settings():
         ({"max_parents": True}, "method.max_parents: expected a whole number, got True"),
         ({"max_parents": None}, "method.max_parents: expected a whole number, got None"),
         ({"scale": "wide"}, "method.scale: expected a number, got 'wide'"),
-        ({"mode": "nope"}, "method.mode: expected one of fit, invalid, crash, memory, interrupt, got 'nope'"),
+        (
+            {"mode": "nope"},
+            "method.mode: expected one of fit, invalid, crash, memory, interrupt, killed, timeout, got 'nope'",
+        ),
         ({"names": "ab"}, "method.names: expected a list of a text or null, got 'ab'"),
         ({"names": [1]}, "method.names: expected a list of a text or null"),
         ({"max_parents": -1}, "method.max_parents: expected at least 0, got -1"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
@@ -41,3 +43,15 @@ def test_a_job_runs_where_it_is_started_and_its_directory_is_its_own():
     assert config.hydra.job.chdir is False
     assert config.hydra.run.dir.startswith("outputs/")
     assert "_arco_gp_" in config.hydra.run.dir
+
+
+@pytest.mark.parametrize("file", list(CONFIGS.glob("method/*.yaml")), ids=lambda file: file.stem)
+def test_a_method_has_the_same_defaults_from_python(file):
+    settings = OmegaConf.to_container(OmegaConf.load(file))
+    target = get_object(settings.pop("_target_"))
+    limit = settings.pop("timeout_seconds", None)  # the library has none
+    defaults = {field.name: field.default for field in dataclasses.fields(target) if field.name != "timeout_seconds"}
+    assert settings.items() <= defaults.items()
+    if target.__module__.startswith("baselines."):  # every hyper-parameter is a key
+        assert settings.keys() == defaults.keys()
+        assert (limit is not None) == hasattr(target, "timeout_seconds")

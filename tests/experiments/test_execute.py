@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -122,6 +126,8 @@ def test_a_finished_job_is_skipped_and_force_runs_it_again(run_job, stored):
         ({"method.mode": "invalid"}, 2, "invalid", "method.mode: expected fit"),
         ({"method.mode": "crash"}, 1, "failed", "ZeroDivisionError: a bug in two lines"),
         ({"method.mode": "memory"}, 1, "failed", "MemoryError"),
+        ({"method.mode": "killed"}, 1, "failed", "killed by signal 9 (SIGKILL); it said: step 7 and no more"),
+        ({"method.mode": "timeout"}, 1, "timeout", "stopped at its time limit of 3 s; it said nothing"),
         ({"method.max_parents": "abc"}, 2, "invalid", "method.max_parents: expected a whole number"),
         ({"method.max_parents": -1}, 2, "invalid", "method.max_parents: expected at least 0"),
         ({"data.num_samples": 1}, 2, "invalid", "expected at least 2 rows"),
@@ -142,8 +148,8 @@ def test_an_error_is_one_line_one_row_and_an_exit_code(run_job, stored, tmp_path
     assert rows[["metric", "value"]].isna().all(axis=None)
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["status"] == status
     log = tmp_path / "run" / "error.log"
-    assert log.exists() == (status == "failed")
-    if status == "failed":
+    assert log.exists() == (status != "invalid")
+    if status != "invalid":
         assert str(log) in ended.err
         assert "Traceback" in log.read_text()
     assert run_job({**changes}).code == code  # not skipped
@@ -154,6 +160,45 @@ def test_what_was_known_when_a_job_failed_is_in_its_row(run_job, stored):
     row = stored().iloc[0]
     assert (row["num_nodes"], row["num_samples"]) == (4, 30)
     assert pd.isna(row["fit_seconds"])
+
+
+@pytest.mark.parametrize(("mode", "peak"), [("killed", 123.0), ("timeout", 124.0)])
+def test_the_memory_of_a_method_in_its_own_process_is_in_the_row(run_job, stored, mode, peak):
+    run_job({"method.mode": mode})
+    assert stored()["peak_memory_mb"].tolist() == [peak]
+
+
+def test_a_method_in_its_own_process_runs_as_any_other(run_job, stored, config):
+    config.method = {"_target_": "stand_ins.Isolated", "timeout_seconds": 60}
+    assert run_job().code == 0
+    assert stored()["status"].tolist() == ["ok"] * 3
+    assert (stored()["peak_memory_mb"] < 200).all()  # this process has loaded torch, that one has not
+
+
+def test_a_method_killed_from_outside_leaves_a_failed_row(run_job, stored, config, tmp_path):
+    file = tmp_path / "number"
+    config.method = {"_target_": "stand_ins.Isolated", "number_file": str(file), "timeout_seconds": 60}
+
+    def kill():
+        while not (file.exists() and file.read_text()):
+            time.sleep(0.02)
+        os.kill(int(file.read_text()), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    ended = run_job()
+    killer.join()
+    assert ended.code == 1
+    assert "killed by signal 9 (SIGKILL); it said: asleep" in ended.err
+    assert stored()["status"].tolist() == ["failed"]
+    assert run_job().code == 0  # the next one is not affected
+
+
+def test_a_time_limit_leaves_a_row_of_its_own_status(run_job, stored, config, tmp_path):
+    config.method = {"_target_": "stand_ins.Isolated", "number_file": str(tmp_path / "number"), "timeout_seconds": 3}
+    assert run_job().code == 1
+    assert stored()["status"].tolist() == ["timeout"]
+    assert "it said: asleep" in stored()["error"][0]
 
 
 def test_a_panic_that_is_no_exception_is_a_failure_too(run_job, stored, monkeypatch):

@@ -37,7 +37,13 @@ def test_the_id_is_the_hash_of_what_determines_the_numbers():
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("store.path", "elsewhere"), ("force", True), ("tracking", {"mode": "on"}), ("data.num_nodes", 4.0)],
+    [
+        ("store.path", "elsewhere"),
+        ("force", True),
+        ("tracking", {"mode": "on"}),
+        ("data.num_nodes", 4.0),
+        ("method.timeout_seconds", 60),
+    ],
 )
 def test_where_and_how_a_job_runs_does_not_change_its_id(config, key, value):
     assert job_id(changed(config, key, value), "m", "d") == job_id(config, "m", "d")

@@ -82,6 +82,12 @@ def test_a_sweep_goes_on_after_a_failure_and_ends_with_an_exit_code(command, sta
     assert sorted(statuses()) == ["failed", "invalid", "ok"]
     assert swept.err.splitlines()[-1] == "error: 2 of 3 jobs did not finish (1 failed, 1 invalid); see sweep"
     assert len(swept.err.splitlines()) == 3
+    assert [line.split() for line in swept.out.splitlines()[-4:]] == [
+        ["mean", "over", "seeds", "jobs", "eshd", "fit", "s"],
+        ["method.mode=crash", "0/1", "--", "--"],
+        ["method.mode=invalid", "0/1", "--", "--"],
+        ["method.mode=fit", "1/1", f"{ResultStore('store').rows()['value'].dropna()[2]:.3f}", "0.0"],
+    ]
     assert command(*stand_in_method, *small("seed=0,1", "hydra.sweep.dir=sweep2"), flag="-m").code == 0
     assert sorted(statuses()) == ["failed", "invalid", "ok", "ok"]
 

@@ -1,0 +1,68 @@
+"""The contract of methods that a package of others implements: each fit runs in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from baselines.isolation import MAX_SEED, fit_in_process
+from bci.dataset import Dataset
+from bci.errors import InvalidInput
+from bci.method import Method
+from bci.posterior import GraphPosterior
+from bci.settings import check_number
+
+EXTRA = "baselines"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedMethod(Method):
+    """A method of a package that is imported only in the process that fits.
+
+    The module of a subclass has a function `fit(observations, settings, seed) -> FittedGraphs`, called there with the
+    fields of the subclass. Its packages are imported in that function and nowhere else, since importing some of them
+    changes global state.
+
+    Args:
+        timeout_seconds: wall-clock limit of a fit; None for no limit.
+
+    Raises:
+        InvalidInput: a setting out of range.
+    """
+
+    timeout_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.timeout_seconds is not None:
+            check_number("timeout_seconds", self.timeout_seconds, positive=True)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Import names of the packages that a fit needs."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters, as plain values."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "timeout_seconds"}
+
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> GraphPosterior:
+        """Raises InvalidInput if a package is missing, and as `fit_in_process`."""
+        for package in self.packages:
+            if importlib.util.find_spec(package) is None:
+                raise InvalidInput(
+                    f"method: expected the package {package!r}, which is not installed; "
+                    f"pip install '.[{EXTRA}]' brings it"
+                )
+        fitted = fit_in_process(
+            type(self).__module__,
+            dataset.observations,
+            self.settings,
+            int(rng.integers(MAX_SEED, endpoint=True)),
+            packages=self.packages,
+            timeout_seconds=self.timeout_seconds,
+        )
+        return GraphPosterior(fitted.graphs, fitted.weights, fitted.graph_kind, fitted.diagnostics)
