@@ -11,6 +11,7 @@ from typing import Any
 
 OK, FAILED, INVALID, INTERRUPTED = 0, 1, 2, 130  # exit codes
 OUTCOME = "metrics.json"
+POSTERIOR = "posterior.npz"  # beside it, of methods that answer queries
 
 
 def say(text: str) -> None:
