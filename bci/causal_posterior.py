@@ -6,15 +6,16 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bci.ancestral import AncestralSampler
-from bci.dataset import Floats, Scaler
+from bci.ancestral import AncestralSampler, Reference
+from bci.dataset import Dataset, Floats, Scaler
 from bci.errors import InvalidInput
 from bci.posterior import GraphKind, Posterior, WeightedGraphs
 from bci.predictive import Mechanisms
+from bci.randomness import MAX_SEED
 
 Intervention = Mapping[int | str, float]
 """What some variables, by index or name, are set to; empty for no intervention."""
@@ -155,6 +156,19 @@ class GenerativePosterior(CausalPosterior):
     seed: int
     mean_samples: int = MEAN_SAMPLES
 
+    @classmethod
+    def of(
+        cls,
+        structure: Posterior,
+        query_graphs: WeightedGraphs,
+        mechanisms: Mechanisms,
+        dataset: Dataset,
+        rng: np.random.Generator,
+    ) -> Self:
+        """The posterior at the end of a fit to `dataset`; its seed is drawn from `rng`."""
+        seed = int(rng.integers(MAX_SEED))
+        return cls(structure, query_graphs, dataset.names, dataset.scaler, mechanisms, seed)
+
     def sample_interventional(
         self, do: Intervention, n: int, rng: np.random.Generator, *, original_scale: bool = False
     ) -> WeightedSamples:
@@ -187,7 +201,7 @@ class GenerativePosterior(CausalPosterior):
         return AncestralSampler(self.query_graphs.graphs, self.mechanisms)
 
     @cached_property
-    def _mean_reference(self) -> Any:
+    def _mean_reference(self) -> Reference:
         rng = np.random.default_rng(self.seed)
         return self._sampler.reference(self._samples_per_graph(self.mean_samples), rng)
 

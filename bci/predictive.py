@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Tensor
 
 from bci.dataset import Bools, Dataset, Floats
-from bci.kernels import NormalInverseGamma, rational_quadratic
+from bci.gp_regression import GPRegression, gp_regression
+from bci.kernels import NormalInverseGamma
 from bci.map_estimation import MapProblem
-from bci.pivots import squared_distances
+from bci.scores import LikelihoodWeight, ScoreTable, check_rows_to_learn_from, weight_of_likelihood
 
 Family = tuple[int, tuple[int, ...]]
 """A node and its parents in ascending order."""
 
-_ENTRIES_AT_ONCE = 2**20  # of a kernel matrix
+_ENTRIES_AT_ONCE = 2**20  # of a kernel matrix between new and known rows
 
 
 class Predictive(NamedTuple):
@@ -63,7 +63,7 @@ class GPMechanisms:
     observations: Floats
     intervened: Bools
     hyperparameters: Mapping[Family, Floats]
-    _regressions: dict[Family, _Regression] = field(default_factory=dict, init=False, repr=False)
+    _regressions: dict[Family, GPRegression] = field(default_factory=dict, init=False, repr=False)
 
     def root(self, node: int) -> StudentT:
         """Posterior predictive of the normal-inverse-gamma model; Murphy (2007), equation 110."""
@@ -73,30 +73,48 @@ class GPMechanisms:
 
     def predict(self, node: int, parents: tuple[int, ...], inputs: Floats) -> Predictive:
         """Posterior predictive of the GP, in blocks of bounded memory."""
+        regression = self._regression(node, parents)
+        blocks = torch.split(torch.as_tensor(inputs), max(1, _ENTRIES_AT_ONCE // len(regression.points)))
+        means, variances = zip(*map(regression.predict, blocks), strict=True)
+        return Predictive(torch.cat(means).numpy(), torch.cat(variances).numpy())
+
+    def _regression(self, node: int, parents: tuple[int, ...]) -> GPRegression:
         family = (node, parents)
         if family not in self._regressions:
-            rows = self.observations[self._rows(node)]
-            self._regressions[family] = _Regression.fit(
-                torch.as_tensor(rows[:, list(parents)]),
-                torch.as_tensor(rows[:, node]),
-                torch.as_tensor(self.hyperparameters[family]),
-            )
-        return self._regressions[family].predict(inputs)
+            rows = torch.as_tensor(self.observations[self._rows(node)])
+            log_parameters = torch.as_tensor(self.hyperparameters[family])
+            self._regressions[family] = gp_regression(rows[:, list(parents)], rows[:, node], log_parameters)
+        return self._regressions[family]
 
     def _rows(self, node: int) -> Bools:
         rows: Bools = ~self.intervened[:, node]
         return rows
 
 
-def fit_gp_mechanisms(dataset: Dataset, graphs: Iterable[Bools]) -> GPMechanisms:
-    """Mechanisms for every family of the given DAGs (d, d), whatever its size, at MAP-II hyper-parameters."""
+def fit_gp_mechanisms(
+    dataset: Dataset, graphs: Iterable[Bools], likelihood_weight: LikelihoodWeight = "full"
+) -> GPMechanisms:
+    """Mechanisms for every family of the given DAGs (d, d), whatever its size, at MAP-II hyper-parameters.
+
+    Raises:
+        InvalidInput: a variable with fewer than two rows to learn from.
+    """
+    check_rows_to_learn_from(dataset)
     hyperparameters: dict[Family, Floats] = {}
-    for family in sorted({family for graph in graphs for family in families(graph)}):
-        node, parents = family
-        if parents:
-            rows = torch.as_tensor(dataset.observations[~dataset.intervened[:, node]])
-            estimate = MapProblem(rows, torch.tensor([parents]), torch.tensor([node])).solve()
-            hyperparameters[family] = estimate.parameters[0, 0].numpy()
+    for node, parents in _with_parents(graphs):
+        rows = torch.as_tensor(dataset.observations[~dataset.intervened[:, node]])
+        weight = weight_of_likelihood(likelihood_weight, len(rows))
+        estimate = MapProblem(rows, torch.tensor([parents]), torch.tensor([node]), weight).solve()
+        hyperparameters[node, parents] = estimate.parameters[0, 0].numpy()
+    return GPMechanisms(dataset.observations, dataset.intervened, hyperparameters)
+
+
+def scored_gp_mechanisms(dataset: Dataset, graphs: Iterable[Bools], table: ScoreTable) -> GPMechanisms:
+    """As `fit_gp_mechanisms`, for DAGs whose parent sets have all been scored on `dataset`."""
+    known = table.hyperparameters.cpu().numpy()
+    hyperparameters = {
+        (node, parents): known[node, table.parent_sets.number(parents)] for node, parents in _with_parents(graphs)
+    }
     return GPMechanisms(dataset.observations, dataset.intervened, hyperparameters)
 
 
@@ -105,35 +123,6 @@ def families(graph: Bools) -> list[Family]:
     return [(node, tuple(parents.nonzero()[0].tolist())) for node, parents in enumerate(graph.T)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Regression:
-    """The GP of one family, given its rows."""
-
-    inputs: Tensor
-    log_parameters: Tensor
-    root: Tensor
-    weights: Tensor
-
-    @classmethod
-    def fit(cls, inputs: Tensor, targets: Tensor, log_parameters: Tensor) -> _Regression:
-        covariance = _covariance(inputs, inputs, log_parameters)
-        covariance.diagonal().add_(log_parameters[3].exp())
-        root = torch.linalg.cholesky(covariance)
-        return cls(inputs, log_parameters, root, torch.cholesky_solve(targets[:, None], root)[:, 0])
-
-    def predict(self, inputs: Floats) -> Predictive:
-        blocks = torch.split(torch.as_tensor(inputs), max(1, _ENTRIES_AT_ONCE // len(self.inputs)))
-        means, variances = zip(*map(self._predict, blocks), strict=True)
-        return Predictive(torch.cat(means).numpy(), torch.cat(variances).numpy())
-
-    def _predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        cross = _covariance(self.inputs, inputs, self.log_parameters)
-        _, _, outputscale, noise = self.log_parameters.exp()
-        explained = torch.linalg.solve_triangular(self.root, cross, upper=False).square().sum(dim=0)
-        return cross.T @ self.weights, (outputscale - explained).clamp_min(0) + noise
-
-
-def _covariance(left: Tensor, right: Tensor, log_parameters: Tensor) -> Tensor:
-    lengthscale, gamma, outputscale, _ = log_parameters.exp()
-    distances = squared_distances(left[None], right[None])[0]
-    return outputscale * rational_quadratic(distances, lengthscale, gamma)
+def _with_parents(graphs: Iterable[Bools]) -> list[Family]:
+    """The distinct families of the graphs, sorted, without roots."""
+    return sorted({family for graph in graphs for family in families(graph) if family[1]})
