@@ -73,13 +73,15 @@ class AncestralSampler:
             if not which.size:
                 continue
             graph = members[place]
+            mean: Floats | float
+            scale: Floats | float
             if parents:
                 inputs = samples.values[which, graph][:, :, parents]  # (drawn, n, parents)
-                mean, variance = self.mechanisms.predict(node, parents, inputs.reshape(-1, len(parents)))
-                mean, scale = mean.reshape(inputs.shape[:2]), np.sqrt(variance).reshape(inputs.shape[:2])
+                predictive = self.mechanisms.predict(node, parents, inputs.reshape(-1, len(parents)))
+                mean = predictive.mean.reshape(inputs.shape[:2])
+                scale = np.sqrt(predictive.variance).reshape(inputs.shape[:2])
             else:
-                root = self.mechanisms.root(node)
-                mean, scale = root.location, root.scale  # type: ignore[assignment]
+                _, mean, scale = self.mechanisms.root(node)
             samples.means[which, graph, :, node] = mean
             samples.values[which, graph, :, node] = mean + scale * noise[graph, :, node]
 
@@ -89,6 +91,8 @@ class AncestralSampler:
         depth = np.zeros(self.graphs.shape[:2], dtype=np.intp)  # length of the longest path to a node
         for _ in range(self.graphs.shape[1]):
             depth = np.where(self.graphs, depth[:, :, None] + 1, 0).max(axis=1)
+        if depth.max() >= self.graphs.shape[1]:
+            raise ValueError("expected acyclic graphs, got one with a cycle")
         groups = defaultdict(list)
         for number, graph in enumerate(self.graphs):
             for family in families(graph):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +18,7 @@ from bci.errors import InvalidInput
 from bci.posterior import GraphKind, Posterior, WeightedGraphs
 from bci.predictive import Mechanisms
 from bci.randomness import MAX_SEED
+from bci.settings import check_count, check_number
 
 Intervention = Mapping[int | str, float]
 """What some variables, by index or name, are set to; empty for no intervention."""
@@ -121,7 +124,7 @@ class CausalPosterior(Posterior):
     def _node(self, key: str, variable: int | str) -> int:
         if isinstance(variable, str) and variable in self.names:
             return self.names.index(variable)
-        if not isinstance(variable, str) and 0 <= variable < len(self.names):
+        if isinstance(variable, Integral) and 0 <= variable < len(self.names):
             return int(variable)
         raise InvalidInput(
             f"{key}: expected a variable among {', '.join(self.names)} or an index below {len(self.names)}, "
@@ -135,8 +138,7 @@ class CausalPosterior(Posterior):
             node = self._node("do", variable)
             if node in parsed:
                 raise InvalidInput(f"do: expected every variable once, got {self.names[node]!r} twice")
-            if not np.isfinite(value):
-                raise InvalidInput(f"do: expected a finite value of {self.names[node]!r}, got {value}")
+            check_number(f"do({self.names[node]})", value)
             centre, unit = (self.scaler.mean[node], self.scaler.std[node]) if original_scale else (0.0, 1.0)
             parsed[node] = float((value - centre) / unit)
         return parsed
@@ -184,6 +186,7 @@ class GenerativePosterior(CausalPosterior):
         self, interventions: Sequence[Intervention], n: int, rng: np.random.Generator, *, original_scale: bool = False
     ) -> Iterator[WeightedSamples]:
         """As `sample_interventional`, for each of many interventions; the same random numbers serve all of them."""
+        check_count("n", n, 1)
         parsed = [self._parse(do, original_scale) for do in interventions]
         per_graph = self._samples_per_graph(n)
         weights = np.repeat(self.query_graphs.weights / per_graph, per_graph)
@@ -206,4 +209,4 @@ class GenerativePosterior(CausalPosterior):
         return self._sampler.reference(self._samples_per_graph(self.mean_samples), rng)
 
     def _samples_per_graph(self, n: int) -> int:
-        return max(1, -(-n // len(self.query_graphs.weights)))
+        return math.ceil(n / len(self.query_graphs.weights))

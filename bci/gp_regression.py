@@ -5,8 +5,8 @@ Rasmussen & Williams (2006), chapter 2 for the dense form and section 8.3.4 (pro
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -20,14 +20,17 @@ DENSE_ROWS = 200
 _PIVOT_TOLERANCE, _JITTER = 1e-10, 1e-12
 
 
-class GPRegression(Protocol):
-    """A zero-mean GP with rational-quadratic kernel and Gaussian noise, given data."""
+@dataclass(frozen=True, eq=False)
+class GPRegression(ABC):
+    """A zero-mean GP with rational-quadratic kernel and Gaussian noise, given data; made by the functions below."""
 
     points: Tensor  # (points, parents): rows that new inputs are compared with
+    log_parameters: Tensor  # (4,)
+    weights: Tensor  # (points,)
 
+    @abstractmethod
     def predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Means and variances (m,) of new values at `inputs` (m, parents), noise included."""
-        ...
 
 
 def gp_regression(inputs: Tensor, targets: Tensor, log_parameters: Tensor) -> GPRegression:
@@ -67,11 +70,8 @@ def low_rank_regression(inputs: Tensor, targets: Tensor, log_parameters: Tensor)
 
 
 @dataclass(frozen=True, eq=False)
-class _Dense:
-    points: Tensor
-    log_parameters: Tensor
-    weights: Tensor  # (N,)
-    root: Tensor  # (N, N), of the covariance of the targets
+class _Dense(GPRegression):
+    root: Tensor  # (points, points), of the covariance of the targets
 
     def predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         _, _, outputscale, noise = self.log_parameters.exp()
@@ -82,12 +82,9 @@ class _Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class _LowRank:
-    points: Tensor
-    log_parameters: Tensor
-    weights: Tensor  # (rank,)
-    basis: Tensor  # (rank, rank), of the kernel of the points
-    root: Tensor  # (rank, rank), of the precision of the weights, in units of 1 / noise
+class _LowRank(GPRegression):
+    basis: Tensor  # (points, points), of the kernel of the points
+    root: Tensor  # (points, points), of the precision of the weights, in units of 1 / noise
 
     def predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         _, _, outputscale, noise = self.log_parameters.exp()

@@ -17,7 +17,7 @@ from bci.scores import LikelihoodWeight, ScoreTable, check_rows_to_learn_from, w
 Family = tuple[int, tuple[int, ...]]
 """A node and its parents in ascending order."""
 
-_ENTRIES_AT_ONCE = 2**20  # of a kernel matrix between new and known rows
+_ENTRIES_AT_ONCE = 2**17  # of a kernel matrix between new and known rows
 
 
 class Predictive(NamedTuple):

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations_with_replacement
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from bci.causal_posterior import CausalPosterior, GenerativePosterior
 from bci.dataset import Dataset, Floats, InterventionalSample
@@ -27,7 +24,8 @@ MEANS_ONLY = Undefined("the method has interventional means only")
 TOO_FEW = Undefined("fewer than two samples")
 
 _KERNEL_HEIGHT, _KERNEL_VARIANCE = 1000.0, 0.2
-_BLOCK = 1024  # rows; a block of the kernel matrix takes 8 MiB
+_BLOCK = 512  # rows; a block of the kernel matrix takes 2 MiB, which stays in the cache
+_LEAST_EXPONENT = -700.0  # below, numbers lose their digits, and processors their pace
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,8 @@ class InterventionalComparison:
     def mean_differences(self) -> Floats:
         """(interventions, d)"""
         truth = np.stack([intervention.samples.mean(axis=0) for intervention in self.test])
-        return self.posterior.interventional_means(self._interventions) - truth
+        differences: Floats = self.posterior.interventional_means(self._interventions) - truth
+        return differences
 
     @property
     def _interventions(self) -> list[dict[int | str, float]]:
@@ -105,36 +104,42 @@ def squared_mmd(samples: Floats, weights: Floats, truth: Floats) -> float | Unde
     is_weighted = weights > 0
     if is_weighted.sum() < 2 or len(truth) < 2:
         return TOO_FEW
-    centre = truth.mean(axis=0)  # distances are computed from products, and keep their digits near the origin
-    x, w = torch.as_tensor(samples[is_weighted] - centre), torch.as_tensor(weights[is_weighted])
-    y = torch.as_tensor(truth - centre)
-    v = torch.full((len(y),), 1 / len(y), dtype=torch.float64)
-    distance = _among(x, w) + _among(y, v) - 2 * _between(x, w, y, v)
-    return _KERNEL_HEIGHT * distance
+    centre = truth.mean(axis=0)  # distances are computed from products, which keep their digits near the origin
+    x, w = samples[is_weighted] - centre, weights[is_weighted]
+    y, v = truth - centre, np.full(len(truth), 1 / len(truth))
+    return _KERNEL_HEIGHT * (_among(x, w) + _among(y, v) - 2 * _kernel_sum(x, w, y, v))
 
 
-def _among(points: Tensor, weights: Tensor) -> float:
+def _among(points: Floats, weights: Floats) -> float:
     """Weighted mean of the unit kernel over pairs of different points."""
-    left, right = _factors(points), _factors(points, exchanged=True)
+    squares = float(weights @ weights)
+    return (_kernel_sum(points, weights, points, weights, symmetric=True) - squares) / (1 - squares)
+
+
+def _kernel_sum(
+    first: Floats, first_weights: Floats, second: Floats, second_weights: Floats, *, symmetric: bool = False
+) -> float:
+    """Weighted sum of the unit kernel over all pairs of a first and a second point; `symmetric` if they are the same."""
+    left, right = _factors(first), _factors(second, exchanged=True).T.copy()
+    buffer = np.empty(_BLOCK**2)
     total = 0.0
-    blocks = torch.arange(len(points)).split(_BLOCK)
-    for first, second in combinations_with_replacement([slice(int(rows[0]), int(rows[-1]) + 1) for rows in blocks], 2):
-        part = float(weights[first] @ (torch.mm(left[first], right[second].T).exp_() @ weights[second]))
-        total += part if first == second else 2 * part
-    squares = float(weights.square().sum())
-    return (total - squares) / (1 - squares)
+    for row in range(0, len(first), _BLOCK):
+        rows = slice(row, row + _BLOCK)
+        for column in range(row if symmetric else 0, len(second), _BLOCK):
+            columns = slice(column, column + _BLOCK)
+            shape = len(first_weights[rows]), len(second_weights[columns])
+            kernel = buffer[: shape[0] * shape[1]].reshape(shape)
+            np.matmul(left[rows], right[:, columns], out=kernel)
+            np.maximum(kernel, _LEAST_EXPONENT, out=kernel)
+            np.exp(kernel, out=kernel)
+            part = float(first_weights[rows] @ (kernel @ second_weights[columns]))
+            total += 2 * part if symmetric and column > row else part
+    return total
 
 
-def _between(first: Tensor, first_weights: Tensor, second: Tensor, second_weights: Tensor) -> float:
-    """Weighted mean of the unit kernel over pairs of a point of each kind."""
-    right = _factors(second, exchanged=True).T
-    blocks = zip(_factors(first).split(_BLOCK), first_weights.split(_BLOCK), strict=True)
-    return sum(float(weights @ (torch.mm(left, right).exp_() @ second_weights)) for left, weights in blocks)
-
-
-def _factors(points: Tensor, *, exchanged: bool = False) -> Tensor:
+def _factors(points: Floats, *, exchanged: bool = False) -> Floats:
     """(n, d + 2): a row times an exchanged row is the logarithm of their unit kernel."""
     scaled = points / _KERNEL_VARIANCE**0.5
-    halves = -scaled.square().sum(dim=1, keepdim=True) / 2
-    ones = torch.ones_like(halves)
-    return torch.cat([scaled, ones, halves] if exchanged else [scaled, halves, ones], dim=1)
+    halves = -np.einsum("nd,nd->n", scaled, scaled)[:, None] / 2
+    ones = np.ones_like(halves)
+    return np.hstack([scaled, ones, halves] if exchanged else [scaled, halves, ones])
