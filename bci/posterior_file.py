@@ -130,6 +130,7 @@ def load_posterior(path: str | Path) -> CausalPosterior:
         structure = StoredStructure(part.take("edge_probabilities", np.float64, d, d), graphs, header["graph_kind"])
         scaler = Scaler(part.take("scaler_mean", np.float64, d), part.take("scaler_std", np.float64, d))
         part.check(len(graphs.graphs) == len(graphs.weights) > 0, "as many weights as graphs")
+        part.check(bool(np.isclose(graphs.weights.sum(), 1.0)), "weights that sum to one")
         part.check(not any(find_cycle(graph) for graph in graphs.graphs), "graphs without cycles")
         if kind == "linear":
             coefficients = part.take("coefficients", np.float64, len(graphs.weights), d, d)
@@ -213,7 +214,8 @@ def _header(path: Path, arrays: Arrays) -> dict[str, Any]:
 
 def _read(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("not an archive")
             return {member: archive[member] for member in archive.files}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bci.causal_posterior import CausalPosterior, GenerativePosterior
+from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset, Floats
 from bci.errors import InvalidInput
 from bci.randomness import stream
@@ -17,6 +17,7 @@ from experiments.query_pictures import DensityPanel, WeightedValues
 from experiments.saved_run import SavedRun
 
 _PANELS = 8
+_LONGEST_TITLE = 36
 Pair = tuple[str, dict[str, float]]
 """A target and what is set, standardised."""
 
@@ -44,28 +45,16 @@ def density_panels(runs: Sequence[SavedRun], pairs: str, n: int, seed: int) -> l
                 raise InvalidInput(f"run: expected a method that can be sampled, got {run.method_name}; leave it out")
             samples, weights = run.posterior.sample_interventional(do, n, stream(seed, "query"))
             posteriors[label] = WeightedValues(samples[:, place], weights)
-        panels.append(DensityPanel(f"{target} | {written_do(do)}", target, posteriors, WeightedValues(truth)))
+        panels.append(DensityPanel(_panel_title(target, do), target, posteriors, WeightedValues(truth)))
     return panels
 
 
-def effects_of_all(posterior: CausalPosterior) -> tuple[Floats, Floats]:
-    """Mean and standard deviation over graphs, (d, d), row causes column, of raising each variable from 0 to 1.
-
-    All on the standardised scale: by one standard deviation of the cause, in standard deviations of the other.
-    """
-    d = len(posterior.names)
-    means, deviations = np.zeros((d, d)), np.zeros((d, d))
-    for cause in range(d):
-        for other in range(d):
-            if cause != other:
-                effect = posterior.average_causal_effect(other, {cause: 1.0}, {cause: 0.0})
-                means[cause, other], deviations[cause, other] = effect.mean, effect.std
-    return means, deviations
-
-
 def true_effects(run: SavedRun, n: int, seed: int) -> Floats | None:
-    """As the means of `effects_of_all` under the true model, from `n` samples; None if it is not known."""
-    dataset = run.dataset
+    """As `bci.effect_matrix` under the true model, (d, d), from `n` samples; None if it is not known any more."""
+    try:
+        dataset = run.dataset
+    except InvalidInput:  # the run stands without its data
+        return None
     if dataset.scm is None or dataset.graph is None:
         return None
     effects = np.zeros((dataset.num_nodes, dataset.num_nodes))
@@ -103,6 +92,12 @@ def _labels(runs: Sequence[SavedRun]) -> list[str]:
         method if methods.count(method) == 1 else f"{method} ({run.folder.name})"
         for method, run in zip(methods, runs, strict=True)
     ]
+
+
+def _panel_title(target: str, do: Mapping[str, float]) -> str:
+    rounded = written_do({name: round(value, 2) for name, value in do.items()})
+    title = f"{target} | {rounded}"
+    return title if len(title) <= _LONGEST_TITLE else f"{target}\n{rounded}"
 
 
 def _parse_pairs(text: str, names: Sequence[str]) -> list[Pair]:

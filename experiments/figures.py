@@ -78,21 +78,22 @@ def _interventional_distributions(folders: Sequence[str], out: Path, *, pairs: s
 
 
 def _causal_effects(folders: Sequence[str], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
-    from experiments.effects import effects_of_all, true_effects, write_effects
-    from experiments.query_pictures import effect_matrix
+    from bci.effect_matrix import effect_matrix
+    from experiments.effects import true_effects, write_effects
+    from experiments.query_pictures import effect_heat_map
 
     if len(folders) > 1 or pairs:
         raise InvalidInput("command line: expected one run and no pairs for name=causal_effects; drop the others")
     run = _read(folders)[0]
-    means, deviations = effects_of_all(run.posterior)
-    figure = effect_matrix(
+    means, deviations = effect_matrix(run.posterior)
+    figure = effect_heat_map(
         means,
         deviations,
         run.posterior.names,
         true_effects(run, n, seed),
         title=f"Average causal effects, {run.method_name} on {run.data_name}: "
-        "from do(cause = 0) to do(cause = 1), all in standard deviations",
-        unit="change in the mean of the effect",
+        "change from do(cause = 0) to do(cause = 1)",
+        unit="change in the mean (standard deviations)",
     )
     written = _save(figure, out)
     return [written, write_effects(run.posterior.names, means, deviations, out.with_suffix(".csv"))]

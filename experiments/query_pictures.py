@@ -40,7 +40,7 @@ class WeightedValues:
 
     def density(self, at: Floats) -> Floats:
         """Gaussian kernel density estimate with the fixed bandwidth, at (m,)."""
-        estimate = KernelDensity(kernel="gaussian", bandwidth=BANDWIDTH)
+        estimate = KernelDensity(kernel="gaussian", bandwidth=BANDWIDTH, rtol=1e-4)
         estimate.fit(self.values[:, None], sample_weight=self.weights)
         density: Floats = np.exp(estimate.score_samples(at[:, None]))
         return density
@@ -95,7 +95,7 @@ def interventional_densities(panels: Sequence[DensityPanel], title: str = "") ->
     return figure
 
 
-def effect_matrix(
+def effect_heat_map(
     effects: Floats,
     uncertainty: Floats,
     names: Sequence[str],
@@ -116,7 +116,7 @@ def effect_matrix(
     """
     num_nodes = len(names)
     written = num_nodes <= MOST_WRITTEN
-    panels = [("posterior mean ± standard deviation" if written else "posterior mean", effects)]
+    panels = [("posterior mean ± standard deviation over graphs" if written else "posterior mean", effects)]
     if truth is not None:
         panels.append(("truth", truth))
     spread = None if written else uncertainty
@@ -124,6 +124,7 @@ def effect_matrix(
     side = float(np.clip((0.5 if written else 0.24) * num_nodes, 3.0, 12.0))
     longest = 0.075 * max(map(len, names))
     figure = Figure(figsize=(count * (side + 0.9 + longest) + 1.0, side + 1.3 + longest), layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.1)
     axes = figure.subplots(1, count, squeeze=False)[0]
     largest = max(float(np.abs(_blank_diagonal(matrix)[~np.eye(num_nodes, dtype=bool)]).max()) for _, matrix in panels)
     norm = TwoSlopeNorm(0.0, -max(largest, 1e-9), max(largest, 1e-9))
@@ -135,10 +136,12 @@ def effect_matrix(
             _write_cells(ax, matrix, below, dark=0.6 * largest, size=float(np.clip(30 * side / num_nodes / 2, 5, 7.5)))
     figure.colorbar(image, ax=list(axes[: len(panels)]), label=unit, fraction=0.05, pad=0.02, aspect=30)
     if spread is not None:
-        image = axes[-1].imshow(_blank_diagonal(spread), vmin=0.0, cmap="Greys", interpolation="nearest")
+        image = axes[-1].imshow(_blank_diagonal(spread), vmin=0.0, cmap="Purples", interpolation="nearest")
         _label_matrix(axes[-1], "standard deviation over graphs", names, side)
         figure.colorbar(image, ax=axes[-1], label="standard deviation", fraction=0.05, pad=0.02, aspect=30)
     figure.suptitle(title, fontsize=11)
+    if written:
+        figure.supxlabel("a cell without a number is zero to two digits", fontsize=8, color="#555555")
     return figure
 
 
@@ -150,7 +153,8 @@ def _draw_densities(ax: Axes, panel: DensityPanel, colours: dict[str, str]) -> N
     for name, sample in panel.posteriors.items():
         density = sample.density(at)
         ax.plot(at, density, color=colours[name], linewidth=1.8)
-        ax.fill_between(at, density, color=colours[name], alpha=0.12, linewidth=0)
+        if len(panel.posteriors) == 1:  # of several the shades would mix
+            ax.fill_between(at, density, color=colours[name], alpha=0.12, linewidth=0)
         ax.axvline(sample.mean, color=colours[name], linewidth=1.1)
     ax.plot(at, panel.truth.density(at), color=_TRUTH, linewidth=1.5, linestyle="--")
     ax.axvline(panel.truth.mean, color=_TRUTH, linewidth=1.1, linestyle="--")

@@ -55,7 +55,7 @@ class SavedRun:
     def data_name(self) -> str:
         return self._choices.get("data") or "data"
 
-    @property
+    @cached_property
     def dataset(self) -> Dataset:
         """The data set of the run, made again from its config.
 
