@@ -10,17 +10,12 @@ import numpy as np
 from baselines.resit import RESIT
 from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset
-from bci.posterior import WeightedGraphs
 from bci.predictive import fit_gp_mechanisms
-from bci.randomness import MAX_SEED
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResitGP(RESIT):
-    """In two stages: the graph of RESIT, then the mechanisms of ARCO-GP on it.
-
-    Settings as for RESIT; `likelihood_weight` is that of its regressions, mechanisms have the full likelihood.
-    """
+    """In two stages: the graph of RESIT, then the mechanisms of ARCO-GP on it. Settings as for RESIT."""
 
     answers_queries: ClassVar[bool] = True
 
@@ -30,12 +25,5 @@ class ResitGP(RESIT):
 
     def _fit(self, dataset: Dataset, rng: np.random.Generator) -> GenerativePosterior:
         structure = self.find_graphs(dataset, rng)
-        assert structure.weights is not None
-        return GenerativePosterior(
-            structure=structure,
-            query_graphs=WeightedGraphs(structure.graphs, structure.weights),
-            names=dataset.names,
-            scaler=dataset.scaler,
-            mechanisms=fit_gp_mechanisms(dataset, structure.graphs),
-            seed=int(rng.integers(MAX_SEED)),
-        )
+        mechanisms = fit_gp_mechanisms(dataset, structure.graphs, self.likelihood_weight)
+        return GenerativePosterior.of(structure, structure.sample_graphs(1, rng), mechanisms, dataset, rng)

@@ -72,7 +72,7 @@ def test_means_are_those_of_a_naive_implementation(do):
 def test_means_of_data_that_are_not_centred_are_those_of_a_naive_implementation():
     """As of the observational rows of a data set that has others too."""
     dataset = linear_gaussian(num_samples=40)
-    shifted = Dataset(dataset.observations + [0.5, 1, 0, -2], NAMES, dataset.intervened, dataset.scaler)
+    shifted = Dataset(dataset.observations + np.array([0.5, 1, 0, -2]), NAMES, dataset.intervened, dataset.scaler)
     graphs = random_dags(5)
     posterior = fit_linear_posterior(GraphPosterior(graphs), shifted)
     expected = naive_mean(shifted.observations, graphs, np.full(5, 0.2), {0: 1.0})
