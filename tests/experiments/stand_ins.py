@@ -13,10 +13,13 @@ import numpy as np
 
 from baselines.isolation import FittedGraphs, MethodFailed, MethodTimeout
 from baselines.packaged import PackagedMethod
+from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
+from bci.linear_posterior import fit_linear_posterior
 from bci.method import Method
 from bci.posterior import GraphPosterior, Posterior
+from bci.predictive import fit_gp_mechanisms
 
 
 def chain(num_nodes: int = 4, num_samples: int = 30, seed: int = 0, with_truth: bool = True, **_: object) -> Dataset:
@@ -60,6 +63,25 @@ class RandomDag(Method):
         graph = np.triu(rng.random((dataset.num_nodes, dataset.num_nodes)) < 0.5, 1)[np.ix_(order, order)]
         diagnostics = {"steps": 3, "loss": np.float64(1.5), "losses": [1.0, 2.0], "worst": float("inf")}
         return GraphPosterior(graph[None], diagnostics=diagnostics)
+
+
+class Queried(Method):
+    """Answers queries on two graphs: a chain, and the chain without the edge X1 -> X2."""
+
+    answers_queries = True
+
+    def __init__(self, max_parents: int = 1, linear: bool = False) -> None:  # the keys of `RandomDag` and more
+        self.max_parents, self.linear = max_parents, linear
+
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Posterior:
+        chain = np.eye(dataset.num_nodes, k=1, dtype=bool)
+        shorter = chain.copy()
+        shorter[1] = False
+        structure = GraphPosterior(np.stack([chain, shorter]), np.array([0.8, 0.2]))
+        if self.linear:
+            return fit_linear_posterior(structure, dataset)
+        mechanisms = fit_gp_mechanisms(dataset, structure.graphs)
+        return GenerativePosterior.of(structure, structure.sample_graphs(2, rng), mechanisms, dataset, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
