@@ -13,13 +13,10 @@ import numpy as np
 
 from baselines.isolation import FittedGraphs, MethodFailed, MethodTimeout
 from baselines.packaged import PackagedMethod
-from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
-from bci.linear_posterior import fit_linear_posterior
 from bci.method import Method
 from bci.posterior import GraphPosterior, Posterior
-from bci.predictive import fit_gp_mechanisms
 
 
 def chain(num_nodes: int = 4, num_samples: int = 30, seed: int = 0, with_truth: bool = True, **_: object) -> Dataset:
@@ -74,6 +71,11 @@ class Queried(Method):
         self.max_parents, self.linear = max_parents, linear
 
     def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Posterior:
+        # Here, since the process of `Isolated` reads this module and has no need of torch.
+        from bci.causal_posterior import GenerativePosterior
+        from bci.linear_posterior import fit_linear_posterior
+        from bci.predictive import fit_gp_mechanisms
+
         chain = np.eye(dataset.num_nodes, k=1, dtype=bool)
         shorter = chain.copy()
         shorter[1] = False

@@ -50,7 +50,7 @@ def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
         (["foo=1"], "foo: unknown key"),
         (["data=nope"], "data: expected one of csv, er, sachs, sachs_gp, sf, got 'nope'; set data=NAME"),
         (["method=nope"], "method: expected one of "),
-        (["metrics=nope"], "metrics: expected one of structure, got 'nope'"),
+        (["metrics=nope"], "metrics: expected one of all, interventional, structure, got 'nope'"),
         (["data=null"], "command line: "),
         (["data.seed"], "command line: expected key=value, got 'data.seed'"),
         (["metrics.names=[eshd,nope"], "command line: expected key=value, got 'metrics.names=[eshd,nope'"),
