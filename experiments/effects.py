@@ -122,7 +122,7 @@ def _largest_shifts(dataset: Dataset) -> list[Pair]:
             if node not in targets and shift > best.get((name, targets), (0.0,))[0]:
                 best[name, targets] = float(shift), (name, do)
     if not best:
-        raise InvalidInput("run: expected data with a known truth and test interventions; name pairs, or simulate data")
+        raise InvalidInput("run: expected data with a known truth, got none; simulate data, for example data=sachs_gp")
     ranked = [pair for _, pair in sorted(best.values(), key=lambda entry: -entry[0])]
     firsts = {target: (target, do) for target, do in reversed(ranked)}
     ordered = [pair for pair in ranked if pair[1] is firsts[pair[0]][1]]
