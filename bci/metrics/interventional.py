@@ -119,7 +119,7 @@ def _among(points: Floats, weights: Floats) -> float:
 def _kernel_sum(
     first: Floats, first_weights: Floats, second: Floats, second_weights: Floats, *, symmetric: bool = False
 ) -> float:
-    """Weighted sum of the unit kernel over all pairs of a first and a second point; `symmetric` if they are the same."""
+    """Weighted sum of the unit kernel over all pairs of a first and a second point; `symmetric` if the same."""
     left, right = _factors(first), _factors(second, exchanged=True).T.copy()
     buffer = np.empty(_BLOCK**2)
     total = 0.0
