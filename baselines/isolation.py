@@ -37,8 +37,6 @@ _LINES_IN_MESSAGE, _LINES_IN_NOTE = 3, 100
 _LONGEST_SAID = 400
 _BYTES_READ = 100_000  # of the output, from its end
 
-FittedGraphs = GraphPosterior  # what modules with a `fit` may still call it
-
 
 class MethodFailed(RuntimeError):
     """The process of a method ended without an answer; the message holds the last lines of what it said.

@@ -12,7 +12,7 @@ from baselines.isolation import MAX_SEED, fit_in_process
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.method import Method
-from bci.posterior import GraphPosterior
+from bci.posterior import GraphPosterior, Posterior
 from bci.settings import check_number
 
 EXTRA = "baselines"
@@ -49,8 +49,16 @@ class PackagedMethod(Method):
         """The hyper-parameters, as plain values."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "timeout_seconds"}
 
-    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> GraphPosterior:
-        """Raises InvalidInput if a package is missing, and as `fit_in_process`."""
+    @property
+    def module(self) -> str:
+        """The module whose `fit` is called."""
+        return type(self).__module__
+
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Posterior:
+        return self.find_graphs(dataset, rng)
+
+    def find_graphs(self, dataset: Dataset, rng: np.random.Generator) -> GraphPosterior:
+        """What the package finds; raises InvalidInput if a package is missing, and as `fit_in_process`."""
         for package in self.packages:
             if importlib.util.find_spec(package) is None:
                 raise InvalidInput(
@@ -58,7 +66,7 @@ class PackagedMethod(Method):
                     f"pip install '.[{EXTRA}]' brings it"
                 )
         return fit_in_process(
-            type(self).__module__,
+            self.module,
             dataset.observations,
             self.settings,
             int(rng.integers(MAX_SEED, endpoint=True)),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.marginalisation import log_order_evidence
@@ -21,6 +22,7 @@ from bci.orders import (
 from bci.orders.exact import check_exact_orders_fit
 from bci.orders.training import OrderWeights, effective_sample_size
 from bci.parent_sets import ParentSets
+from bci.predictive import scored_gp_mechanisms
 from bci.scores import LikelihoodWeight, ScoreTable, score_parent_sets
 from bci.settings import check_choice, check_count, check_device, check_number
 
@@ -36,8 +38,9 @@ class ArcoGP(Method):
         order_model: "mlp" (ARCO), "plackett_luce", or "exact" (sums over all orders).
         order_weights: weights of sampled orders, "paper" or "importance"; see `bci.orders.training`.
         likelihood_weight: "full" or "per_sample"; see `bci.scores`.
-        num_orders: weighted orders that stand for the order posterior; not used for exact orders.
-        num_graphs_per_order: graphs drawn from every order when graphs are sampled.
+        num_orders: weighted orders that stand for the order posterior, unless the orders are exact.
+        num_graphs_per_order: graphs drawn from every order when graphs are sampled. Causal queries average over
+            num_orders * num_graphs_per_order graphs, also if the orders are exact.
         steps, orders_per_step, learning_rate, prior_std, baseline_decay, patience, tolerance: training of the order
             model; see `bci.orders.training.TrainingSettings`.
         hidden: width of the hidden layer of "mlp".
@@ -48,6 +51,7 @@ class ArcoGP(Method):
     """
 
     uses_interventional_data: ClassVar[bool] = True
+    answers_queries: ClassVar[bool] = True
 
     max_parents: int = 2
     order_model: OrderModelName = "mlp"
@@ -78,17 +82,20 @@ class ArcoGP(Method):
             raise InvalidInput(f"baseline_decay: expected at least 0 and below 1, got {self.baseline_decay}")
         check_device("device", self.device)
 
-    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> OrderPosterior:
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> GenerativePosterior:
         ParentSets(dataset.num_nodes, self.max_parents)  # refuses what cannot be, before the long computation
         if self.order_model == "exact":
             check_exact_orders_fit(dataset.num_nodes)
         table = score_parent_sets(
             dataset, self.max_parents, likelihood_weight=self.likelihood_weight, device=self.device
         )
-        return self.posterior(table, rng)
+        structure = self.posterior(table, rng)
+        graphs = structure.sample_graphs(self.num_orders * self.num_graphs_per_order, rng)
+        mechanisms = scored_gp_mechanisms(dataset, graphs.graphs, table)
+        return GenerativePosterior.of(structure, graphs, mechanisms, dataset, rng)
 
     def posterior(self, table: ScoreTable, rng: np.random.Generator) -> OrderPosterior:
-        """The second half of the fit: causal orders, given the scores of all parent sets."""
+        """The posterior over graphs: causal orders, given the scores of all parent sets."""
         if self.order_model == "exact":
             return exact_posterior(table)
         num_nodes = table.parent_sets.num_nodes

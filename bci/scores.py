@@ -60,6 +60,7 @@ def score_parent_sets(
         InvalidInput: max_parents out of range, or a node with fewer than two rows to learn from.
     """
     parent_sets = ParentSets(dataset.num_nodes, max_parents)
+    check_rows_to_learn_from(dataset)
     observations = torch.as_tensor(dataset.observations, dtype=torch.float64, device=device)
     intervened = torch.as_tensor(dataset.intervened, device=device)
     shape = (dataset.num_nodes, len(parent_sets))
@@ -67,11 +68,6 @@ def score_parent_sets(
     hyperparameters = observations.new_full((*shape, 4), torch.nan)
     root = NormalInverseGamma()
     for node, rows in enumerate((~intervened).unbind(dim=1)):
-        if rows.sum() < 2:
-            raise InvalidInput(
-                f"column {dataset.names[node]!r}: expected at least 2 rows without an intervention on it, "
-                f"got {int(rows.sum())}; add data or drop the variable"
-            )
         scores[node, 0] = root.log_marginal_likelihood(observations[rows, node])
 
     batches = _batches(parent_sets)
@@ -82,11 +78,26 @@ def score_parent_sets(
         rows = ~patterns[:, pattern]
         nodes = torch.nonzero(pattern_of == pattern)[:, 0]
         members = parent_sets.padded_members[batch, : int(parent_sets.sizes[batch[0]])].to(device)
-        weight = 1.0 if likelihood_weight == "full" else 1.0 / int(rows.sum())
+        weight = weight_of_likelihood(likelihood_weight, int(rows.sum()))
         estimate = MapProblem(observations[rows], members, nodes, weight).solve()
         scores[nodes[:, None], batch.to(device)] = estimate.score.T
         hyperparameters[nodes[:, None], batch.to(device)] = estimate.parameters.transpose(0, 1)
     return ScoreTable(parent_sets, scores, hyperparameters)
+
+
+def check_rows_to_learn_from(dataset: Dataset) -> None:
+    """Raise InvalidInput if a variable is left with fewer than two rows where it was not intervened on."""
+    for name, rows in zip(dataset.names, (~dataset.intervened).sum(axis=0), strict=True):
+        if rows < 2:
+            raise InvalidInput(
+                f"column {name!r}: expected at least 2 rows without an intervention on it, "
+                f"got {rows}; add data or drop the variable"
+            )
+
+
+def weight_of_likelihood(likelihood_weight: LikelihoodWeight, num_rows: int) -> float:
+    """The factor of the log likelihood in the objective that hyper-parameters maximise; see `score_parent_sets`."""
+    return 1.0 if likelihood_weight == "full" else 1.0 / num_rows
 
 
 def _batches(parent_sets: ParentSets) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import os
@@ -84,7 +85,8 @@ def check_settings(
         InvalidInput: as `build`.
     """
     parameters = inspect.signature(target).parameters
-    hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    by_init = inspect.isclass(target) and not dataclasses.is_dataclass(target)  # fields: each in its class's module
+    hints = get_type_hints(target.__init__ if by_init else target)
     values = {key: value for key, value in settings.items() if not key.startswith("_")}
     accepted = [name for name, parameter in parameters.items() if parameter.kind in _BY_NAME and name not in given]
     open_ended = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())

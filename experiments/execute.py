@@ -82,9 +82,10 @@ class _Run:
 def _fit_and_store(run: _Run) -> Ended:
     # Imported here, as torch takes seconds that a skipped job need not spend.
     from experiments.fit import fit_and_evaluate, metric_rows
-    from experiments.report import table, write_numbers, write_pictures
+    from experiments.report import table, write_numbers, write_pictures, write_posterior
 
     result = fit_and_evaluate(run.job, run.columns)
+    write_posterior(result, run.run_dir)
     write_numbers(run.job, result, run.run_dir)
     try:
         version = run.append(metric_rows(result))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 OK, FAILED, INVALID = 0, 1, 2  # exit codes
 OUTCOME = "metrics.json"
+POSTERIOR = "posterior.npz"  # beside it, of methods that answer queries
 FINISHED = ("ok", "skipped")
 
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bci.metrics import Undefined
+from bci.posterior_file import can_be_saved, save_posterior
 from experiments.fit import Result
 from experiments.job import Job
-from experiments.outcome import write_outcome
+from experiments.outcome import POSTERIOR, write_outcome
 from experiments.pictures import edge_heat_map, posterior_graph
 
 
@@ -43,6 +44,12 @@ def write_numbers(job: Job, result: Result, run_dir: Path, *, error: str | None 
         writer = csv.writer(file)
         writer.writerow(result.dataset.names)
         writer.writerows(result.posterior.edge_probabilities.tolist())
+
+
+def write_posterior(result: Result, run_dir: Path) -> None:
+    """Write `posterior.npz`, which `experiments.query` asks, if the posterior answers queries."""
+    if can_be_saved(result.posterior):
+        save_posterior(result.posterior, run_dir / POSTERIOR)
 
 
 def write_pictures(job: Job, result: Result, run_dir: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: threads that wait for each other take longer
+
 import numpy as np
 import pytest
 

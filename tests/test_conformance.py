@@ -15,12 +15,14 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from bci.causal_posterior import CausalPosterior, GenerativePosterior
 from bci.data.simulate import simulated_dataset
 from bci.dataset import Dataset, Scaler
 from bci.errors import InvalidInput
 from bci.graphs import find_cycle, topological_order
 from bci.method import Method
 from bci.posterior import Posterior
+from bci.posterior_file import load_posterior, save_posterior
 from experiments.build import build
 from experiments.command import CONFIGS
 
@@ -40,6 +42,7 @@ EQUIVARIANT: dict[str, dict[str, object]] = {
 
 # Methods whose full length is for real data.
 SHORT: dict[str, dict[str, object]] = {
+    "beeps": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "dag_gnn": {"epochs": 20, "k_max_iter": 5},
     "gadget": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "golem": {"num_iter": 600, "learning_rate": 0.01},
@@ -150,6 +153,7 @@ def test_diagnostics_are_numbers_or_curves(fitted):
 # not listed.
 CAN_ORIENT: dict[str, tuple[str, dict[str, object]] | None] = {
     "arco_gp": ("nonlinear_pair", {"max_parents": 1}),
+    "beeps": ("collider", {}),
     "exact_gp": ("nonlinear_pair", {"max_parents": 1}),
     "dag_gnn": ("equal_noise_chain", {}),
     "empty": None,
@@ -243,6 +247,56 @@ def test_the_data_are_left_as_they_are(name):
     method_named(name).fit(dataset, rng()).sample_graphs(5, rng())
     assert_same([dataset.observations, dataset.intervened, dataset.graph], list(kept[:3]))
     assert dataset.names == kept[3]
+
+
+def queries(posterior: CausalPosterior) -> list[np.ndarray]:
+    """Everything a posterior that answers queries can be asked, with fixed seeds."""
+    found = [
+        posterior.interventional_mean({}),
+        posterior.interventional_mean({"X1": 0.5, 3: -1.0}, original_scale=True),
+        np.array(posterior.average_causal_effect("X2", {"X1": 0.5}, {"X1": 0.0})[:2]),
+    ]
+    if isinstance(posterior, GenerativePosterior):
+        found += posterior.sample_interventional({"X1": 0.5}, 40, rng(2))
+    return found
+
+
+def test_methods_that_answer_queries_say_so(fitted):
+    assert isinstance(fitted.posterior, CausalPosterior) == fitted.method.answers_queries
+
+
+@pytest.fixture
+def asked(fitted: Fitted) -> Fitted:
+    if not fitted.method.answers_queries:
+        pytest.skip("answers no queries")
+    return fitted
+
+
+def test_variables_have_the_values_they_are_set_to(asked):
+    dataset, posterior = asked.dataset, asked.posterior
+    do = {dataset.names[0]: 0.3, dataset.names[4]: -1.2}
+    np.testing.assert_allclose(posterior.interventional_mean(do)[[0, 4]], [0.3, -1.2], rtol=0, atol=1e-12)
+    raw = posterior.interventional_mean(do, original_scale=True)
+    np.testing.assert_allclose(raw[[0, 4]], [0.3, -1.2], rtol=1e-9)
+    standardised = dict(zip(do, dataset.scaler.transform(raw)[[0, 4]], strict=True))
+    np.testing.assert_allclose(
+        dataset.scaler.inverse(posterior.interventional_mean(standardised)), raw, rtol=0, atol=1e-6
+    )
+
+
+def test_queries_are_answered_alike_by_every_fit_and_after_saving(asked, tmp_path):
+    before = queries(asked.posterior)
+    assert_same(queries(asked.method.fit(asked.dataset, rng())), before)
+    save_posterior(asked.posterior, tmp_path / "posterior.npz")
+    assert_same(queries(load_posterior(tmp_path / "posterior.npz")), before)
+
+
+def test_an_intervention_changes_descendants_alone(asked):
+    graphs, _ = asked.posterior.query_graphs
+    reach = np.linalg.matrix_power(np.eye(5) + graphs.sum(axis=0), 5) > 0  # in any graph
+    for cause in range(5):
+        change = asked.posterior.interventional_mean({cause: 1.0}) - asked.posterior.interventional_mean({})
+        np.testing.assert_allclose(change[~reach[cause]], 0, rtol=0, atol=1e-12)
 
 
 def global_state() -> dict[str, object]:

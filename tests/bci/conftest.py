@@ -1,4 +1,4 @@
-"""Score tables of random numbers, and the model they describe written out in full."""
+"""Score tables of random numbers, the model they describe written out in full, and random graphs."""
 
 from __future__ import annotations
 
@@ -104,3 +104,18 @@ def assert_drawn_from():
         assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-3
 
     return check
+
+
+@pytest.fixture
+def random_dags():
+    """A function: how many, nodes, density, generator -> DAGs (n, d, d) with permuted labels."""
+
+    def draw(n, num_nodes, density, rng):
+        graphs = []
+        for _ in range(n):
+            order = rng.permutation(num_nodes)
+            upper = np.triu(rng.random((num_nodes, num_nodes)) < density, 1)
+            graphs.append(upper[np.ix_(order, order)])
+        return np.array(graphs)
+
+    return draw

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from baselines.isolation import FittedGraphs, MethodFailed, MethodTimeout
+from baselines.isolation import MethodFailed, MethodTimeout
 from baselines.packaged import PackagedMethod
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
@@ -62,6 +62,30 @@ class RandomDag(Method):
         return GraphPosterior(graph[None], diagnostics=diagnostics)
 
 
+class Queried(Method):
+    """Answers queries on two graphs: a chain, and the chain without the edge X1 -> X2."""
+
+    answers_queries = True
+
+    def __init__(self, max_parents: int = 1, linear: bool = False) -> None:  # the keys of `RandomDag` and more
+        self.max_parents, self.linear = max_parents, linear
+
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Posterior:
+        # Here, since the process of `Isolated` reads this module and has no need of torch.
+        from bci.causal_posterior import GenerativePosterior
+        from bci.linear_posterior import fit_linear_posterior
+        from bci.predictive import fit_gp_mechanisms
+
+        chain = np.eye(dataset.num_nodes, k=1, dtype=bool)
+        shorter = chain.copy()
+        shorter[1] = False
+        structure = GraphPosterior(np.stack([chain, shorter]), np.array([0.8, 0.2]))
+        if self.linear:
+            return fit_linear_posterior(structure, dataset)
+        mechanisms = fit_gp_mechanisms(dataset, structure.graphs)
+        return GenerativePosterior.of(structure, structure.sample_graphs(2, rng), mechanisms, dataset, rng)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Isolated(PackagedMethod):
     """An empty graph from a process of its own, which sleeps first if it can leave its number in a new file."""
@@ -73,9 +97,9 @@ class Isolated(PackagedMethod):
         return ()
 
 
-def fit(observations: np.ndarray, settings: Mapping[str, Any], seed: int) -> FittedGraphs:  # noqa: ARG001
+def fit(observations: np.ndarray, settings: Mapping[str, Any], seed: int) -> GraphPosterior:  # noqa: ARG001
     if settings["number_file"] and not Path(settings["number_file"]).exists():
         print("asleep", flush=True)  # noqa: T201
         Path(settings["number_file"]).write_text(str(os.getpid()))
         time.sleep(600)
-    return FittedGraphs(np.zeros((1, observations.shape[1], observations.shape[1])))
+    return GraphPosterior(np.zeros((1, observations.shape[1], observations.shape[1])))

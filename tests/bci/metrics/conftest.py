@@ -29,18 +29,3 @@ def arrows():
         return graph
 
     return build
-
-
-@pytest.fixture
-def random_dags():
-    """A function: how many, nodes, density, generator -> DAGs (n, d, d) with permuted labels."""
-
-    def draw(n, num_nodes, density, rng):
-        graphs = []
-        for _ in range(n):
-            order = rng.permutation(num_nodes)
-            upper = np.triu(rng.random((num_nodes, num_nodes)) < density, 1)
-            graphs.append(upper[np.ix_(order, order)])
-        return np.array(graphs)
-
-    return draw

@@ -6,7 +6,7 @@ import yaml
 
 from bci.cpdag import dag_to_cpdag
 from bci.errors import InvalidInput
-from bci.metrics import METRICS, Undefined, evaluate
+from bci.metrics import INTERVENTIONAL, METRICS, STRUCTURE, Undefined, check_request, evaluate
 from bci.metrics.sampled import SampledPosterior, distinct
 from bci.posterior import GraphPosterior, Posterior, WeightedGraphs
 
@@ -40,7 +40,7 @@ def truth_and_graphs(random_dags):
 
 
 def evaluate_all(posterior, dataset, seed=0, **settings):
-    return evaluate(posterior, dataset, names=list(METRICS), rng=np.random.default_rng(seed), **settings)
+    return evaluate(posterior, dataset, names=STRUCTURE, rng=np.random.default_rng(seed), **settings)
 
 
 def test_perfect_posterior_has_perfect_values(truth_and_graphs, dataset_with):
@@ -59,7 +59,8 @@ def test_perfect_cpdag_has_perfect_values_between_classes(truth_and_graphs, data
 
 
 def test_every_metric_is_covered_by_the_perfect_values():
-    assert {"num_edges", *PERFECT} == set(METRICS)
+    assert {"num_edges", *PERFECT} == set(STRUCTURE)
+    assert {*STRUCTURE, *INTERVENTIONAL} == set(METRICS)
 
 
 @pytest.mark.parametrize("kind", ["dag", "cpdag"])
@@ -80,7 +81,7 @@ def test_weights_matter_to_every_metric(truth_and_graphs, dataset_with):
     posterior = np.array([truth, *graphs])
     uniform = evaluate_all(GraphPosterior(posterior), dataset_with(truth))
     certain = evaluate_all(GraphPosterior(posterior, np.eye(len(posterior))[0]), dataset_with(truth))
-    assert [name for name in METRICS if uniform[name] == certain[name]] == []
+    assert [name for name in STRUCTURE if uniform[name] == certain[name]] == []
 
 
 def test_graph_given_twice_counts_as_its_total_weight(truth_and_graphs, dataset_with):
@@ -108,7 +109,7 @@ def test_graphs_are_drawn_once_for_all_metrics(truth_and_graphs, dataset_with):
 def test_each_metric_alone_has_the_value_it_has_among_all(truth_and_graphs, dataset_with):
     truth, graphs = truth_and_graphs
     together = evaluate_all(Drawn(graphs), dataset_with(truth), seed=7)
-    alone = {name: METRICS[name](Drawn(graphs), dataset_with(truth), np.random.default_rng(7)) for name in METRICS}
+    alone = {name: METRICS[name](Drawn(graphs), dataset_with(truth), np.random.default_rng(7)) for name in STRUCTURE}
     assert alone == together
 
 
@@ -138,7 +139,7 @@ def test_values_come_in_the_order_of_the_names(truth_and_graphs, dataset_with):
 
 def test_unknown_metric_is_refused_with_the_known_ones(truth_and_graphs, dataset_with):
     truth, graphs = truth_and_graphs
-    with pytest.raises(InvalidInput, match=r"metrics\.names: .*eshd, .*oset_aid_cpdag, got 'esdh'"):
+    with pytest.raises(InvalidInput, match=r"metrics\.names: .*eshd, .*oset_aid_cpdag, mmd, l1, l2, got 'esdh'"):
         evaluate(GraphPosterior(graphs), dataset_with(truth), names=["esdh"], rng=np.random.default_rng(0))
 
 
@@ -155,9 +156,20 @@ def test_classes_of_a_posterior_are_merged(arrows):
 
 
 def test_configured_metrics_exist(pytestconfig):
-    config = yaml.safe_load((pytestconfig.rootpath / "conf" / "metrics" / "structure.yaml").read_text())
-    assert set(config["names"]) <= set(METRICS)
-    assert config["num_graphs"] >= 1
+    configs = {
+        name: yaml.safe_load((pytestconfig.rootpath / "conf" / "metrics" / f"{name}.yaml").read_text())
+        for name in ("structure", "interventional", "all")
+    }
+    for config in configs.values():
+        names = config.pop("names")
+        assert set(names) <= set(METRICS)
+        check_request(names, **config)
+        config["names"] = names
+    assert configs["all"] == {
+        **configs["structure"],
+        **configs["interventional"],
+        "names": configs["structure"]["names"] + configs["interventional"]["names"],
+    }
 
 
 def test_no_metrics_at_all_are_refused(truth_and_graphs):

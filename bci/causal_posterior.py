@@ -1,0 +1,212 @@
+"""Posteriors that answer causal queries: what would happen to the other variables if some were set to given values."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from bci.ancestral import AncestralSampler, Reference
+from bci.dataset import Dataset, Floats, Scaler
+from bci.errors import InvalidInput
+from bci.posterior import GraphKind, Posterior, WeightedGraphs
+from bci.predictive import Mechanisms
+from bci.randomness import MAX_SEED
+from bci.settings import check_count, check_number
+
+Intervention = Mapping[int | str, float]
+"""What some variables, by index or name, are set to; empty for no intervention."""
+
+MEAN_SAMPLES = 10_000
+
+
+class WeightedSamples(NamedTuple):
+    """Samples (n, d) with weights (n,) that sum to one."""
+
+    samples: Floats
+    weights: Floats
+
+
+class CausalEffect(NamedTuple):
+    """`E[target | do] - E[target | baseline]`: its posterior mean and standard deviation over graphs.
+
+    `per_graph` (graphs,) is the effect in every graph, `weights` (graphs,) are the graphs' weights.
+    """
+
+    mean: float
+    std: float
+    per_graph: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class CausalPosterior(Posterior):
+    """A graph posterior that answers queries about means; a subclass says what they are in every graph.
+
+    Args:
+        structure: the posterior over graphs.
+        query_graphs: the weighted DAGs that queries average over.
+        names: d variable names.
+        scaler: of the training data; interventions and answers are on the standardised scale, unless
+            `original_scale`, which puts both on the scale of the data.
+    """
+
+    structure: Posterior
+    query_graphs: WeightedGraphs
+    names: tuple[str, ...]
+    scaler: Scaler
+
+    @property
+    def graph_kind(self) -> GraphKind:  # type: ignore[override]
+        return self.structure.graph_kind
+
+    @property
+    def diagnostics(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.structure.diagnostics
+
+    @property
+    def edge_probabilities(self) -> Floats:
+        return self.structure.edge_probabilities
+
+    def sample_graphs(self, n: int, rng: np.random.Generator) -> WeightedGraphs:
+        return self.structure.sample_graphs(n, rng)
+
+    @abstractmethod
+    def _graph_means(self, interventions: Sequence[Mapping[int, float]]) -> Floats:
+        """Means under every intervention in every query graph, (interventions, graphs, d), standardised.
+
+        The same random numbers serve all interventions, here and in other calls.
+        """
+
+    def interventional_means(self, interventions: Sequence[Intervention], *, original_scale: bool = False) -> Floats:
+        """Posterior means of all variables under each of many interventions, (interventions, d).
+
+        Raises:
+            InvalidInput: an unknown variable, one given twice, or a value that is not finite.
+        """
+        parsed = [self._parse(do, original_scale) for do in interventions]
+        means: Floats = np.einsum("g,igd->id", self.query_graphs.weights, self._graph_means(parsed))
+        return self.scaler.inverse(means) if original_scale else means
+
+    def interventional_mean(self, do: Intervention, *, original_scale: bool = False) -> Floats:
+        """Posterior means (d,) of all variables under `do`; a function of `do`, as is everything but samples.
+
+        Raises:
+            InvalidInput: as `interventional_means`.
+        """
+        mean: Floats = self.interventional_means([do], original_scale=original_scale)[0]
+        return mean
+
+    def average_causal_effect(
+        self, target: int | str, do: Intervention, baseline: Intervention | None = None, *, original_scale: bool = False
+    ) -> CausalEffect:
+        """The change in the mean of `target` under `do`, against `baseline` or against no intervention.
+
+        Raises:
+            InvalidInput: as `interventional_means`, or `do` is empty.
+        """
+        if not do:
+            raise InvalidInput("do: expected at least one variable and its value, got none")
+        node = self._node("target", target)
+        parsed = [self._parse(intervention, original_scale) for intervention in (do, baseline or {})]
+        means = self._graph_means(parsed)[:, :, node]  # (2, graphs)
+        effects = (means[0] - means[1]) * (self.scaler.std[node] if original_scale else 1.0)
+        weights = self.query_graphs.weights
+        mean = float(weights @ effects)
+        return CausalEffect(mean, float(np.sqrt(weights @ (effects - mean) ** 2)), effects, weights)
+
+    def _node(self, key: str, variable: int | str) -> int:
+        if isinstance(variable, str) and variable in self.names:
+            return self.names.index(variable)
+        if isinstance(variable, Integral) and 0 <= variable < len(self.names):
+            return int(variable)
+        raise InvalidInput(
+            f"{key}: expected a variable among {', '.join(self.names)} or an index below {len(self.names)}, "
+            f"got {variable!r}"
+        )
+
+    def _parse(self, do: Intervention, original_scale: bool) -> dict[int, float]:
+        """Node -> standardised value."""
+        parsed: dict[int, float] = {}
+        for variable, value in do.items():
+            node = self._node("do", variable)
+            if node in parsed:
+                raise InvalidInput(f"do: expected every variable once, got {self.names[node]!r} twice")
+            check_number(f"do({self.names[node]})", value)
+            centre, unit = (self.scaler.mean[node], self.scaler.std[node]) if original_scale else (0.0, 1.0)
+            parsed[node] = float((value - centre) / unit)
+        return parsed
+
+
+@dataclass(frozen=True, eq=False)
+class GenerativePosterior(CausalPosterior):
+    """A causal posterior that can be sampled from: every variable has a predictive distribution given its parents.
+
+    Args:
+        mechanisms: predictive distributions of all families of `query_graphs`.
+        seed: of the random numbers behind means.
+        mean_samples: Monte-Carlo samples behind a mean, shared over the graphs, at least one each.
+    """
+
+    mechanisms: Mechanisms
+    seed: int
+    mean_samples: int = MEAN_SAMPLES
+
+    @classmethod
+    def of(
+        cls,
+        structure: Posterior,
+        query_graphs: WeightedGraphs,
+        mechanisms: Mechanisms,
+        dataset: Dataset,
+        rng: np.random.Generator,
+    ) -> Self:
+        """The posterior at the end of a fit to `dataset`; its seed is drawn from `rng`."""
+        seed = int(rng.integers(MAX_SEED))
+        return cls(structure, query_graphs, dataset.names, dataset.scaler, mechanisms, seed)
+
+    def sample_interventional(
+        self, do: Intervention, n: int, rng: np.random.Generator, *, original_scale: bool = False
+    ) -> WeightedSamples:
+        """Samples under `do`: as many from every query graph, in all `n` or the next multiple of their number.
+
+        Raises:
+            InvalidInput: as `interventional_means`.
+        """
+        samples, weights = next(self.sample_many([do], n, rng, original_scale=original_scale))
+        return WeightedSamples(samples, weights)
+
+    def sample_many(
+        self, interventions: Sequence[Intervention], n: int, rng: np.random.Generator, *, original_scale: bool = False
+    ) -> Iterator[WeightedSamples]:
+        """As `sample_interventional`, for each of many interventions; the same random numbers serve all of them."""
+        check_count("n", n, 1)
+        parsed = [self._parse(do, original_scale) for do in interventions]
+        per_graph = self._samples_per_graph(n)
+        weights = np.repeat(self.query_graphs.weights / per_graph, per_graph)
+        reference = self._sampler.reference(per_graph, rng)
+        for values, _ in self._sampler.under(parsed, reference):
+            samples = values.reshape(-1, len(self.names))
+            yield WeightedSamples(self.scaler.inverse(samples) if original_scale else samples, weights)
+
+    def _graph_means(self, interventions: Sequence[Mapping[int, float]]) -> Floats:
+        """The mean of a variable is that of its predictive means given sampled ancestors."""
+        return np.stack([means.mean(axis=1) for _, means in self._sampler.under(interventions, self._mean_reference)])
+
+    @cached_property
+    def _sampler(self) -> AncestralSampler:
+        return AncestralSampler(self.query_graphs.graphs, self.mechanisms)
+
+    @cached_property
+    def _mean_reference(self) -> Reference:
+        rng = np.random.default_rng(self.seed)
+        return self._sampler.reference(self._samples_per_graph(self.mean_samples), rng)
+
+    def _samples_per_graph(self, n: int) -> int:
+        return math.ceil(n / len(self.query_graphs.weights))
