@@ -59,7 +59,8 @@ class Climb:
         """Climb to the maxima (pairs), by expansions shared by the pairs of a set or by each pair's own."""
         if together:
             self._climb_together()
-        self._climb_alone()
+        if self._expansions.can_be_dense:
+            self._climb_alone()
         return self.best
 
     def _climb_together(self) -> None:

@@ -22,6 +22,8 @@ from bci.spectra import kernel_spectrum
 
 _BATCH_BYTES = {"cpu": 2**24, "cuda": 2**31}
 _DENSE_BYTES = {"cpu": 2**20, "cuda": 2**28}  # of one dense matrix per pair
+_LEAST_SINGLE_TOLERANCE = 1e-6  # of an entry, that single precision can tell
+_MOST_DENSE_ROWS = 1500  # beyond, a dense expansion takes seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,11 @@ class Expansions:
     def is_member(self) -> Tensor:
         """(sets, targets) bool, whether the target is in the set."""
         return (self.members[:, :, None] == self.nodes).any(dim=1)
+
+    @property
+    def can_be_dense(self) -> bool:
+        """Whether there are so few rows that `of_pairs` is worth its time."""
+        return len(self.rows) <= _MOST_DENSE_ROWS
 
     def of_sets(
         self, sets: Tensor, log_kernel: Tensor, rough_kernel: tuple[float, float] | None = None
@@ -117,9 +124,11 @@ class Expansions:
         and fewer sets at a time stay in the cache.
         """
         num_rows, budget = len(self.rows), self._budget(_BATCH_BYTES)
+        tolerance = self.trace_tolerance / num_rows
+        dtype = torch.float32 if tolerance >= _LEAST_SINGLE_TOLERANCE else torch.float64
         for chunk in _slices(len(sets), max(1, budget // (num_rows * 1200))):
             inputs = self._inputs(sets[chunk])
-            pivots = select_pivots(inputs, log_kernel[chunk], self.trace_tolerance / num_rows)
+            pivots = select_pivots(inputs, log_kernel[chunk], tolerance, dtype)
             ranks, ascending = (pivots >= 0).sum(dim=1).sort(descending=True)
             first = 0
             while first < len(ranks):

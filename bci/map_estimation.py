@@ -71,8 +71,8 @@ class MapProblem:
         suspect = self._suspects(valid, pending, roughness, estimate)
         if suspect.any():
             estimate.update(suspect, self._second_climb(suspect, estimate.select(suspect)))
-        inexact = valid & (estimate.parameters[..., 3].exp() < _EXACT_NOISE) & self._many_rows
-        if inexact.any():
+        inexact = valid & (estimate.parameters[..., 3].exp() < _EXACT_NOISE)
+        if self._many_rows and self._expansions.can_be_dense and inexact.any():
             sets, targets = torch.nonzero(inexact, as_tuple=True)
             exact = self._expansions.of_pairs(sets, targets, estimate.parameters[inexact])
             estimate.update(inexact, self._objective.estimate(exact.value, exact.centre))

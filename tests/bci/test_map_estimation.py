@@ -133,6 +133,16 @@ def test_batches_keep_to_their_memory(monkeypatch):
     assert max(seen) <= budget
 
 
+def test_dense_matrices_are_left_out_where_rows_are_too_many(monkeypatch):
+    monkeypatch.setattr(map_estimation, "_DENSE_ROWS", 0)
+    monkeypatch.setattr(expansions, "_MOST_DENSE_ROWS", 59)
+    monkeypatch.setattr(expansions, "dense_expansion", None)
+    found = solve(nearly_deterministic(60, 0.01, seed=60), [[0], [5]])
+    assert found.score[:, 1:5].isfinite().all()
+    with pytest.raises(TypeError):
+        solve(nearly_deterministic(59, 0.01, seed=60), [[0], [5]])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_random_parent_sets_of_the_benchmark_data(seed):
