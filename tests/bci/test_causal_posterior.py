@@ -198,7 +198,7 @@ def test_interventions_that_cannot_be_are_refused(wavy, do, message):
 def test_what_makes_no_sense_is_refused(wavy):
     with pytest.raises(InvalidInput, match="do: expected at least one variable and its value, got none"):
         wavy.average_causal_effect("a", {})
-    with pytest.raises(InvalidInput, match="target: expected a variable among a, b, c, d, e, f .*, got 'z'"):
+    with pytest.raises(InvalidInput, match=r"target: expected a variable among a, b, c, d, e, f .*, got 'z'"):
         wavy.average_causal_effect("z", {"a": 1.0})
     with pytest.raises(InvalidInput, match="n: expected a whole number of at least 1, got 0"):
         wavy.sample_interventional({"a": 1.0}, 0, rng())

@@ -32,7 +32,7 @@ def test_the_mechanisms_are_fitted_to_the_data(dataset, kind):
         np.testing.assert_array_equal(mechanisms.hyperparameters[family], logs)
 
 
-def test_strong_effects_are_found(dataset):
+def test_strong_effects_are_found():
     """Predicted means under interventions are nearer to the true ones than means without are."""
     data = sachs_gp(mechanism="linear", num_samples=200, seed=2, interventional_test={"num_samples": 500})
     posterior = OracleGP().fit(data, np.random.default_rng(0))
