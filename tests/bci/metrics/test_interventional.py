@@ -74,10 +74,9 @@ def test_equal_distributions_are_at_distance_zero_on_average():
             assert min(sample) < 0
 
 
-def test_a_weight_of_two_counts_as_two_points_between_samples():
+def test_a_sample_of_weight_zero_is_no_sample():
     x, w, y = example(20, 30)
-    doubled = np.append(w, 0.0)
-    assert squared_mmd(np.vstack([x, x[:1]]), doubled, y) == squared_mmd(x, w, y)  # weight zero is no point
+    assert squared_mmd(np.vstack([x, x[:1]]), np.append(w, 0.0), y) == squared_mmd(x, w, y)
 
 
 def test_one_sample_is_too_few():
