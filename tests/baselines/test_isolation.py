@@ -189,6 +189,7 @@ def test_what_a_method_leaves_running_is_ended(tmp_path):
 def test_the_method_dies_with_its_caller(tmp_path, signal_number):
     file = tmp_path / "numbers"
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # ignored in background jobs
         "from baselines.isolation import fit_in_process; import numpy; "
         f"fit_in_process('noisy_packages', numpy.ones((4, 3)), {{'do': 'sleep', 'file': {str(file)!r}}}, 1)"
     )
