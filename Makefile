@@ -36,7 +36,7 @@ types: $(INSTALLED) ## check types
 
 check: lint types test ## lint, types and tests
 
-benchmark: $(INSTALLED) ## measure speed, memory and accuracy on one core; ten minutes
+benchmark: $(INSTALLED) ## measure speed, memory and accuracy on one core; a quarter of an hour
 	$(BIN)/python scripts/benchmark.py
 
 clean: ## remove .venv and caches; results stay
