@@ -11,9 +11,10 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bci.ancestral import AncestralSampler, Reference
-from bci.dataset import Dataset, Floats, Scaler
+from bci.dataset import Bools, Dataset, Floats, Scaler
 from bci.errors import InvalidInput
 from bci.posterior import GraphKind, Posterior, WeightedGraphs
 from bci.predictive import Mechanisms
@@ -24,6 +25,7 @@ Intervention = Mapping[int | str, float]
 """What some variables, by index or name, are set to; empty for no intervention."""
 
 MEAN_SAMPLES = 10_000
+MOST_SAMPLES = 10_000_000
 
 
 class WeightedSamples(NamedTuple):
@@ -36,13 +38,30 @@ class WeightedSamples(NamedTuple):
 class CausalEffect(NamedTuple):
     """`E[target | do] - E[target | baseline]`: its posterior mean and standard deviation over graphs.
 
-    `per_graph` (graphs,) is the effect in every graph, `weights` (graphs,) are the graphs' weights.
+    `per_graph` (graphs,) is the effect in every graph, `weights` (graphs,) are the graphs' weights. Where effects in
+    single graphs are Monte-Carlo estimates, the variance of those is taken out of the standard deviation.
     """
 
     mean: float
     std: float
     per_graph: Floats
     weights: Floats
+
+
+class GraphEffects(NamedTuple):
+    """Changes of the means of all variables in every query graph, (graphs, d), and the variances of their errors."""
+
+    means: Floats
+    errors: Floats
+
+    def spread(self, graphs: WeightedGraphs) -> tuple[Floats, Floats]:
+        """Posterior mean and standard deviation (d,) over graphs, errors of estimation taken out of the latter."""
+        weights = graphs.weights[:, None]
+        mean = (weights * self.means).sum(axis=0)
+        places = identical(graphs.graphs)
+        shared = np.bincount(places, graphs.weights)[places][:, None]  # the same graph has the same error everywhere
+        variance = (weights * ((self.means - mean) ** 2 - (1 - shared) * self.errors)).sum(axis=0)
+        return mean, np.sqrt(variance.clip(min=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +103,12 @@ class CausalPosterior(Posterior):
         The same random numbers serve all interventions, here and in other calls.
         """
 
+    def graph_effects(self, contrasts: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> list[GraphEffects]:
+        """What changes from the second to the first intervention (node -> value) of each contrast, standardised."""
+        means = self._graph_means([do for contrast in contrasts for do in contrast])
+        differences = means[::2] - means[1::2]
+        return [GraphEffects(difference, np.zeros_like(difference)) for difference in differences]
+
     def interventional_means(self, interventions: Sequence[Intervention], *, original_scale: bool = False) -> Floats:
         """Posterior means of all variables under each of many interventions, (interventions, d).
 
@@ -114,12 +139,11 @@ class CausalPosterior(Posterior):
         if not do:
             raise InvalidInput("do: expected at least one variable and its value, got none")
         node = self._node("target", target)
-        parsed = [self._parse(intervention, original_scale) for intervention in (do, baseline or {})]
-        means = self._graph_means(parsed)[:, :, node]  # (2, graphs)
-        effects = (means[0] - means[1]) * (self.scaler.std[node] if original_scale else 1.0)
-        weights = self.query_graphs.weights
-        mean = float(weights @ effects)
-        return CausalEffect(mean, float(np.sqrt(weights @ (effects - mean) ** 2)), effects, weights)
+        contrast = self._parse(do, original_scale), self._parse(baseline or {}, original_scale)
+        effects = self.graph_effects([contrast])[0]
+        mean, std = (float(part[node]) for part in effects.spread(self.query_graphs))
+        unit = float(self.scaler.std[node]) if original_scale else 1.0
+        return CausalEffect(unit * mean, unit * std, unit * effects.means[:, node], self.query_graphs.weights)
 
     def _node(self, key: str, variable: int | str) -> int:
         if isinstance(variable, str) and variable in self.names:
@@ -187,6 +211,8 @@ class GenerativePosterior(CausalPosterior):
     ) -> Iterator[WeightedSamples]:
         """As `sample_interventional`, for each of many interventions; the same random numbers serve all of them."""
         check_count("n", n, 1)
+        if n > MOST_SAMPLES:
+            raise InvalidInput(f"n: expected at most {MOST_SAMPLES} samples at once, got {n}; ask several times")
         parsed = [self._parse(do, original_scale) for do in interventions]
         per_graph = self._samples_per_graph(n)
         weights = np.repeat(self.query_graphs.weights / per_graph, per_graph)
@@ -199,6 +225,23 @@ class GenerativePosterior(CausalPosterior):
         """The mean of a variable is that of its predictive means given sampled ancestors."""
         return np.stack([means.mean(axis=1) for _, means in self._sampler.under(interventions, self._mean_reference)])
 
+    def graph_effects(self, contrasts: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> list[GraphEffects]:
+        """As in every causal posterior; graphs that are the same share their samples."""
+        interventions = [do for contrast in contrasts for do in contrast]
+        samples = self._sampler.under(interventions, self._mean_reference)
+        places = identical(self.query_graphs.graphs)
+        found = []
+        for (_, under), (_, without) in zip(samples, samples, strict=True):
+            change = under - without  # (graphs, n, d)
+            count = np.bincount(places)[:, None] * change.shape[1]
+            first, second = np.zeros((2, len(count), change.shape[2]))
+            np.add.at(first, places, change.sum(axis=1))
+            np.add.at(second, places, np.square(change).sum(axis=1))
+            mean = first / count
+            error = (second / count - mean**2).clip(min=0) / np.maximum(count - 1, 1)
+            found.append(GraphEffects(mean[places], error[places]))
+        return found
+
     @cached_property
     def _sampler(self) -> AncestralSampler:
         return AncestralSampler(self.query_graphs.graphs, self.mechanisms)
@@ -210,3 +253,10 @@ class GenerativePosterior(CausalPosterior):
 
     def _samples_per_graph(self, n: int) -> int:
         return math.ceil(n / len(self.query_graphs.weights))
+
+
+def identical(graphs: Bools) -> NDArray[np.intp]:
+    """For each of n graphs (n, d, d) the number of a group of equal ones, (n,)."""
+    _, places = np.unique(graphs.reshape(len(graphs), -1), axis=0, return_inverse=True)
+    numbers: NDArray[np.intp] = places.reshape(-1)
+    return numbers

@@ -24,11 +24,9 @@ def effect_matrix(posterior: CausalPosterior) -> EffectMatrix:
     variable. Every entry is what `average_causal_effect` says.
     """
     d = len(posterior.names)
-    means = posterior._graph_means([{cause: value} for value in (1.0, 0.0) for cause in range(d)])
-    effects = means[:d] - means[d:]  # (causes, graphs, d)
-    weights = posterior.query_graphs.weights
-    mean: Floats = np.einsum("g,cgd->cd", weights, effects)
-    std: Floats = np.sqrt(np.einsum("g,cgd->cd", weights, (effects - mean[:, None]) ** 2))
+    effects = posterior.graph_effects([({cause: 1.0}, {cause: 0.0}) for cause in range(d)])
+    spreads = [effect.spread(posterior.query_graphs) for effect in effects]
+    mean, std = (np.stack(rows) for rows in zip(*spreads, strict=True))
     for matrix in (mean, std):
         np.fill_diagonal(matrix, 0.0)
     return EffectMatrix(mean, std)

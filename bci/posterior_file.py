@@ -35,12 +35,12 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bci.causal_posterior import CausalPosterior, GenerativePosterior
+from bci.causal_posterior import MOST_SAMPLES, CausalPosterior, GenerativePosterior
 from bci.dataset import Bools, Floats, Scaler
 from bci.errors import InvalidInput
 from bci.graphs import find_cycle
@@ -130,7 +130,10 @@ def load_posterior(path: str | Path) -> CausalPosterior:
         structure = StoredStructure(part.take("edge_probabilities", np.float64, d, d), graphs, header["graph_kind"])
         scaler = Scaler(part.take("scaler_mean", np.float64, d), part.take("scaler_std", np.float64, d))
         part.check(len(graphs.graphs) == len(graphs.weights) > 0, "as many weights as graphs")
-        part.check(bool(np.isclose(graphs.weights.sum(), 1.0)), "weights that sum to one")
+        part.check(bool(np.isclose(graphs.weights.sum(), 1.0) and graphs.weights.min() >= 0), "weights that sum to one")
+        part.check(bool((scaler.std > 0).all()), "positive standard deviations")
+        part.check(isinstance(header["names"], list) and len(set(names)) == d, "unique names")
+        part.check(header["graph_kind"] in get_args(GraphKind), "a known kind of graph")
         part.check(not any(find_cycle(graph) for graph in graphs.graphs), "graphs without cycles")
         if kind == "linear":
             coefficients = part.take("coefficients", np.float64, len(graphs.weights), d, d)
@@ -138,8 +141,11 @@ def load_posterior(path: str | Path) -> CausalPosterior:
         part.check(kind == "gp", "a kind gp or linear")
         mechanisms = _mechanisms(part, graphs.graphs)
         seed, mean_samples = int(header["seed"]), int(header["mean_samples"])
+        part.check(seed >= 0 and 1 <= mean_samples <= MOST_SAMPLES, "a seed and a number of samples in range")
         return GenerativePosterior(structure, graphs, names, scaler, mechanisms, seed, mean_samples)
-    except (KeyError, TypeError) as error:
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _damaged(path, f"{error} is missing or of a wrong type") from error
 
 
@@ -172,6 +178,7 @@ def _mechanisms(part: _Reader, graphs: Bools) -> GPMechanisms:
         for node, row, values in zip(nodes, parents, parameters, strict=True)
     }
     wanted = {family for graph in graphs for family in families(graph) if family[1]}
+    part.check(bool(((~intervened).sum(axis=0) >= 2).all()), "two rows without intervention on each variable")
     part.check(wanted <= known.keys(), "hyper-parameters of every family in the graphs")
     return GPMechanisms(observations, intervened, known)
 
@@ -190,6 +197,7 @@ class _Reader:
             wanted in (None, got) for wanted, got in zip(shape, array.shape, strict=True)
         )
         self.check(array.dtype == kind and fits, f"{member} as documented, not {array.dtype} {array.shape}")
+        self.check(bool(np.isfinite(array).all()), f"finite {member}")
         return array
 
     def check(self, holds: bool, expected: str) -> None:
@@ -201,9 +209,9 @@ def _header(path: Path, arrays: Arrays) -> dict[str, Any]:
     try:
         header = json.loads(str(arrays["header"]))
         name, version = header["format"], header["version"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         name, version = None, None
-    if name != FORMAT or not isinstance(version, int):
+    if name != FORMAT or not isinstance(version, int) or version < 1:
         raise InvalidInput(f"{path}: expected a saved posterior, got another file; choose a posterior.npz")
     if version > VERSION:
         raise InvalidInput(

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from baselines.isolation import MethodFailed, MethodTimeout
 from bci.errors import InvalidInput
 from experiments.job import Job, job_columns
-from experiments.outcome import Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
+from experiments.outcome import POSTERIOR, Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
 from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
 from experiments.store import ResultStore, StoreWriteError
 
@@ -37,8 +37,10 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
             say(f"job {job.job_id} already in {job.store_path} (status ok): skipped; force=true runs it again")
             return Ended("skipped", job.job_id)
         store.prepare()
+        (run_dir / POSTERIOR).unlink(missing_ok=True)  # of another job in the same folder
     except InvalidInput as error:
         write_outcome(run_dir, {"status": "invalid", "error": one_line(error)})
+        (run_dir / POSTERIOR).unlink(missing_ok=True)
         complain(one_line(error))
         return Ended("invalid", None)
     reset_peak_memory()

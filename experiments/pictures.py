@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import matplotlib
 import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
@@ -18,6 +19,8 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from bci.dataset import Bools, Floats
 from bci.posterior import GraphKind
 from experiments.layout import bends, curve, layered_positions
+
+matplotlib.rcParams["text.parse_math"] = False  # names of variables are no formulas
 
 THRESHOLD = 0.05
 MOST_EDGES = 400  # more cannot be told apart, and take long to draw

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
@@ -17,6 +18,8 @@ from matplotlib.lines import Line2D
 from sklearn.neighbors import KernelDensity
 
 from bci.dataset import Bools, Floats
+
+matplotlib.rcParams["text.parse_math"] = False  # names of variables are no formulas
 
 BANDWIDTH = 0.2  # of the paper's Figure 3, on the standardised scale
 MOST_WRITTEN = 15  # variables up to which effects are written into their cells

@@ -24,6 +24,7 @@ MEANS_ONLY = Undefined("the method has interventional means only")
 TOO_FEW = Undefined("fewer than two samples")
 
 _KERNEL_HEIGHT, _KERNEL_VARIANCE = 1000.0, 0.2
+_LEAST_SPREAD = 1e-9  # of the weights, below which all of it is on one sample
 _BLOCK = 512  # rows; a block of the kernel matrix takes 2 MiB, which stays in the cache
 _LEAST_EXPONENT = -700.0  # below, numbers lose their digits, and processors their pace
 
@@ -102,7 +103,7 @@ def squared_mmd(samples: Floats, weights: Floats, truth: Floats) -> float | Unde
         truth: y, (m, d), equally weighted.
     """
     is_weighted = weights > 0
-    if is_weighted.sum() < 2 or len(truth) < 2:
+    if 1 - weights @ weights < _LEAST_SPREAD or len(truth) < 2:
         return TOO_FEW
     centre = truth.mean(axis=0)  # distances are computed from products, which keep their digits near the origin
     x, w = samples[is_weighted] - centre, weights[is_weighted]

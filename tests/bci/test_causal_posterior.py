@@ -6,8 +6,10 @@ from mechanism_doubles import LinearMechanisms, WavyMechanisms
 
 from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset, Scaler
+from bci.effect_matrix import effect_matrix
 from bci.errors import InvalidInput
 from bci.posterior import GraphPosterior, WeightedGraphs
+from bci.predictive import fit_gp_mechanisms
 
 NAMES = tuple("abcdef")
 SCALER = Scaler(np.array([10.0, -3, 0, 2, 5, 1]), np.array([2.0, 0.5, 1, 4, 3, 0.1]))
@@ -220,3 +222,27 @@ def test_the_end_of_a_fit_fixes_names_scale_and_random_numbers(graphs):
     )
     assert (one.names, one.scaler, one.query_graphs) == (NAMES, dataset.scaler, drawn)
     assert one.seed == same.seed != other.seed
+
+
+def test_the_spread_of_effects_is_over_graphs_alone():
+    """Copies of one graph agree, however few samples each has; a second graph without the effect adds its share."""
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=200)
+    middle = np.sin(2 * cause) + 0.5 * rng.normal(size=200)
+    raw = np.column_stack([cause, middle, middle**2 + 0.5 * rng.normal(size=200)])
+    chain, empty = np.eye(3, k=1, dtype=bool), np.zeros((3, 3), dtype=bool)
+    dataset = Dataset.from_raw(raw, "abc", graph=chain)
+    mechanisms = fit_gp_mechanisms(dataset, [chain, empty])
+
+    def effects(graphs):
+        weighted = WeightedGraphs(np.stack(graphs), np.full(len(graphs), 1 / len(graphs)))
+        structure = GraphPosterior(*weighted)
+        posterior = GenerativePosterior.of(structure, weighted, mechanisms, dataset, np.random.default_rng(1))
+        return posterior.average_causal_effect("c", {"a": 1.0}), effect_matrix(posterior)
+
+    effect, matrix = effects([chain] * 1000)
+    assert effect.std < 1e-6
+    assert matrix.std.max() < 1e-6
+    mixed, mixed_matrix = effects([chain] * 500 + [empty] * 500)
+    assert mixed.std == pytest.approx(abs(effect.mean) / 2, rel=0.2)
+    assert mixed_matrix.std[0, 2] == pytest.approx(abs(matrix.mean[0, 2]) / 2, rel=0.2)

@@ -54,7 +54,7 @@ def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
         (["method=nope"], "method: expected one of "),
         (["metrics=nope"], "metrics: expected one of all, interventional, structure, got 'nope'"),
         (["data=null"], "data: expected one of csv, er, sachs, sachs_gp, sf, got null; set data=NAME"),
-        (["method=5"], "method: expected one of arco_gp, dag_gnn, "),
+        (["method=5"], "method: expected one of arco_gp, beeps, dag_gnn, "),
         (["metrics=true"], "metrics: expected one of all, interventional, structure, got True"),
         (["data=er", "data.interventions={foo:1}"], "data.interventions.foo: unknown key"),
         (["+seeed=3"], "seeed: unknown key"),

@@ -216,3 +216,8 @@ def test_test_interventions_are_drawn_for_metrics_that_need_them_alone():
     dataset = Dataset.from_raw(rng().normal(size=(10, 3)), NAMES, graph=GRAPHS[0], draw_interventional_test=refuse)
     assert value("eshd", Told(truth_of), dataset) == 0
     assert value("mmd", GraphPosterior(GRAPHS), dataset) == Undefined("the method answers no causal queries")
+
+
+def test_one_sample_with_all_the_weight_has_no_mmd():
+    points = np.random.default_rng(0).normal(size=(5, 2))
+    assert isinstance(squared_mmd(points[:2], np.array([1.0, 1e-20]), points), Undefined)
