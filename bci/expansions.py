@@ -23,6 +23,7 @@ from bci.spectra import kernel_spectrum
 _BATCH_BYTES = {"cpu": 2**24, "cuda": 2**31}
 _DENSE_BYTES = {"cpu": 2**20, "cuda": 2**28}  # of one dense matrix per pair
 _LEAST_SINGLE_TOLERANCE = 1e-6  # of an entry, that single precision can tell
+_MOST_PIVOTS = 600  # rougher kernels are cut off there and look the worse for it, which ends climbs that run away
 _MOST_DENSE_ROWS = 1500  # beyond, a dense expansion takes seconds
 
 
@@ -128,7 +129,7 @@ class Expansions:
         dtype = torch.float32 if tolerance >= _LEAST_SINGLE_TOLERANCE else torch.float64
         for chunk in _slices(len(sets), max(1, budget // (num_rows * 1200))):
             inputs = self._inputs(sets[chunk])
-            pivots = select_pivots(inputs, log_kernel[chunk], tolerance, dtype)
+            pivots = select_pivots(inputs, log_kernel[chunk], tolerance, dtype, _MOST_PIVOTS)
             ranks, ascending = (pivots >= 0).sum(dim=1).sort(descending=True)
             first = 0
             while first < len(ranks):

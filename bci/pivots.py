@@ -42,7 +42,11 @@ class PivotDistances(NamedTuple):
 
 
 def select_pivots(
-    inputs: Tensor, log_kernel_parameters: Tensor, tolerance: float, precision: torch.dtype = torch.float32
+    inputs: Tensor,
+    log_kernel_parameters: Tensor,
+    tolerance: float,
+    precision: torch.dtype = torch.float32,
+    most: int | None = None,
 ) -> Tensor:
     """Rows chosen by a pivoted Cholesky decomposition of unit-variance rational-quadratic kernel matrices.
 
@@ -54,6 +58,7 @@ def select_pivots(
         tolerance: stop when no diagonal entry of the residual is larger.
         precision: of the residual; single carries tolerances from about 1e-6 on, and halves the traffic that the
             loop is made of.
+        most: stop at this number of rows at the latest; None for no limit.
 
     Returns:
         (batch, rank) int64 row numbers; -1 pads those that stopped before the slowest of the batch.
@@ -66,7 +71,7 @@ def select_pivots(
     factor = points.new_empty(batch, min(num_rows, 64), num_rows)
     residual = points.new_ones(batch, num_rows)
     pivots: list[Tensor] = []
-    for step in range(num_rows):
+    for step in range(num_rows if most is None else min(most, num_rows)):
         largest, pivot = residual.max(dim=1)
         active = largest > tolerance
         if not active.any():

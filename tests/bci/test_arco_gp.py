@@ -304,12 +304,12 @@ def posterior_of_truth(method, dataset):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [ArcoGP(), ExactGP()])
+@pytest.mark.parametrize("method", [ArcoGP(max_parents=1), ExactGP(max_parents=1)])
 def test_all_conditions_of_the_sachs_data_are_learnt_from_and_asked(method):
     dataset = sachs(conditions="all")
     posterior = method.fit(dataset, rng())
     assert dataset.intervened.any(axis=0).sum() == 5
     mean = posterior.interventional_mean({"PKA": 1.0})
     assert np.isfinite(mean).all()
-    assert mean[dataset.names.index("PKA")] == 1.0
+    assert mean[dataset.names.index("PKA")] == pytest.approx(1.0)
     assert posterior.average_causal_effect("Akt", {"Erk": 1.0}).std >= 0

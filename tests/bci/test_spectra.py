@@ -63,3 +63,11 @@ def test_a_batch_gives_what_its_members_give_alone(inputs):
         for mine, padded in zip(own.first, derivatives.first, strict=True):
             ours, theirs = mine.diagonal(dim1=1, dim2=2), padded.diagonal(dim1=1, dim2=2)[one, -major:]
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_no_more_pivots_are_chosen_than_allowed():
+    inputs = torch.tensor(np.random.default_rng(0).normal(size=(2, 50, 2)))
+    kernel = torch.zeros(2, 2, dtype=torch.float64)
+    every, few = select_pivots(inputs, kernel, 1e-6), select_pivots(inputs, kernel, 1e-6, most=7)
+    assert every.shape[1] > 7
+    assert torch.equal(few, every[:, :7])
