@@ -8,7 +8,7 @@ from bci.dataset import Floats
 from bci.kernels import rational_quadratic
 from bci.map_estimation import MapProblem
 from bci.pivots import squared_distances
-from bci.scores import LikelihoodWeight
+from bci.scores import LikelihoodWeight, weight_of_likelihood
 
 
 class GPRegressor:
@@ -25,7 +25,7 @@ class GPRegressor:
         """Estimate the hyper-parameters of `y` (N,) given `X` (N, inputs), both about standardised."""
         self._inputs, targets = torch.as_tensor(X, dtype=torch.float64), torch.as_tensor(y, dtype=torch.float64)
         num_rows, num_inputs = self._inputs.shape
-        weight = 1.0 if self.likelihood_weight == "full" else 1.0 / num_rows
+        weight = weight_of_likelihood(self.likelihood_weight, num_rows)
         rows = torch.cat([self._inputs, targets[:, None]], dim=1)
         members, target = torch.arange(num_inputs)[None], torch.tensor([num_inputs])
         estimate = MapProblem(rows, members, target, weight).solve()

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bci.ancestral import AncestralSampler, Reference
-from bci.dataset import Bools, Dataset, Floats, Scaler
+from bci.dataset import Dataset, Floats, Scaler
 from bci.errors import InvalidInput
+from bci.graphs import groups_of_equal
 from bci.posterior import GraphKind, Posterior, WeightedGraphs
 from bci.predictive import Mechanisms
 from bci.randomness import MAX_SEED
@@ -53,15 +54,6 @@ class GraphEffects(NamedTuple):
 
     means: Floats
     errors: Floats
-
-    def spread(self, graphs: WeightedGraphs) -> tuple[Floats, Floats]:
-        """Posterior mean and standard deviation (d,) over graphs, errors of estimation taken out of the latter."""
-        weights = graphs.weights[:, None]
-        mean = (weights * self.means).sum(axis=0)
-        places = identical(graphs.graphs)
-        shared = np.bincount(places, graphs.weights)[places][:, None]  # the same graph has the same error everywhere
-        variance = (weights * ((self.means - mean) ** 2 - (1 - shared) * self.errors)).sum(axis=0)
-        return mean, np.sqrt(variance.clip(min=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +101,15 @@ class CausalPosterior(Posterior):
         differences = means[::2] - means[1::2]
         return [GraphEffects(difference, np.zeros_like(difference)) for difference in differences]
 
+    def spread(self, effects: GraphEffects) -> tuple[Floats, Floats]:
+        """Posterior mean and standard deviation (d,) over graphs, errors of estimation taken out of the latter."""
+        weights = self.query_graphs.weights[:, None]
+        mean = (weights * effects.means).sum(axis=0)
+        total = np.bincount(self._groups, self.query_graphs.weights)[self._groups]
+        own = (1 - total[:, None]) * effects.errors  # equal graphs have the same error
+        variance = (weights * ((effects.means - mean) ** 2 - own)).sum(axis=0)
+        return mean, np.sqrt(variance.clip(min=0))
+
     def interventional_means(self, interventions: Sequence[Intervention], *, original_scale: bool = False) -> Floats:
         """Posterior means of all variables under each of many interventions, (interventions, d).
 
@@ -141,9 +142,14 @@ class CausalPosterior(Posterior):
         node = self._node("target", target)
         contrast = self._parse(do, original_scale), self._parse(baseline or {}, original_scale)
         effects = self.graph_effects([contrast])[0]
-        mean, std = (float(part[node]) for part in effects.spread(self.query_graphs))
+        mean, std = (float(part[node]) for part in self.spread(effects))
         unit = float(self.scaler.std[node]) if original_scale else 1.0
         return CausalEffect(unit * mean, unit * std, unit * effects.means[:, node], self.query_graphs.weights)
+
+    @cached_property
+    def _groups(self) -> NDArray[np.intp]:
+        """(graphs,), the number of the group of equal query graphs that each is in."""
+        return groups_of_equal(self.query_graphs.graphs)[1]
 
     def _node(self, key: str, variable: int | str) -> int:
         if isinstance(variable, str) and variable in self.names:
@@ -229,17 +235,16 @@ class GenerativePosterior(CausalPosterior):
         """As in every causal posterior; graphs that are the same share their samples."""
         interventions = [do for contrast in contrasts for do in contrast]
         samples = self._sampler.under(interventions, self._mean_reference)
-        places = identical(self.query_graphs.graphs)
         found = []
         for (_, under), (_, without) in zip(samples, samples, strict=True):
             change = under - without  # (graphs, n, d)
-            count = np.bincount(places)[:, None] * change.shape[1]
+            count = np.bincount(self._groups)[:, None] * change.shape[1]
             first, second = np.zeros((2, len(count), change.shape[2]))
-            np.add.at(first, places, change.sum(axis=1))
-            np.add.at(second, places, np.square(change).sum(axis=1))
+            np.add.at(first, self._groups, change.sum(axis=1))
+            np.add.at(second, self._groups, np.square(change).sum(axis=1))
             mean = first / count
             error = (second / count - mean**2).clip(min=0) / np.maximum(count - 1, 1)
-            found.append(GraphEffects(mean[places], error[places]))
+            found.append(GraphEffects(mean[self._groups], error[self._groups]))
         return found
 
     @cached_property
@@ -253,10 +258,3 @@ class GenerativePosterior(CausalPosterior):
 
     def _samples_per_graph(self, n: int) -> int:
         return math.ceil(n / len(self.query_graphs.weights))
-
-
-def identical(graphs: Bools) -> NDArray[np.intp]:
-    """For each of n graphs (n, d, d) the number of a group of equal ones, (n,)."""
-    _, places = np.unique(graphs.reshape(len(graphs), -1), axis=0, return_inverse=True)
-    numbers: NDArray[np.intp] = places.reshape(-1)
-    return numbers

@@ -14,7 +14,7 @@ _LARGEST_GAIN_TIMES_REACH = 0.1
 # An approximate Hessian settles a pair that has no more than this to gain; less where noise is low, since ridges are
 # flat and modes are close to each other there.
 _LARGEST_GAIN, _LARGEST_GAIN_OF_LOW_NOISE = 0.05, 0.01
-LOW_NOISE = 0.15
+_LOW_NOISE = 0.15
 _LONGEST_MOVE = (0.4, 0.8, 0.5, 1.0)
 _SHORTEST_MOVE = 1e-3  # as a share of the move first tried
 _MAX_ROUNDS = 40
@@ -24,6 +24,11 @@ _LEAST_SHARED_NOISE = 1e-3  # below, what a low-rank kernel leaves out matters
 def settled(prediction: Prediction, largest_gain_times_reach: Tensor | float) -> Tensor:
     """Whether the maxima that exact expansions predict are so close that they can be taken for the maxima."""
     return (prediction.reach <= 1) & (prediction.gain * prediction.reach <= largest_gain_times_reach)
+
+
+def has_low_noise(estimate: MapEstimate) -> Tensor:
+    """Whether the noise is so low that pairs take more care."""
+    return estimate.parameters[..., 3].exp() < _LOW_NOISE
 
 
 class Climb:
@@ -117,8 +122,7 @@ class Climb:
         self._fraction[pairs[better]] = 1.0
         self._fraction[pairs[failed]] /= 2
         if leading is None:
-            low_noise = here.parameters[:, 3].exp() < LOW_NOISE
-            largest = torch.where(low_noise, _LARGEST_GAIN_OF_LOW_NOISE, _LARGEST_GAIN)
+            largest = torch.where(has_low_noise(here), _LARGEST_GAIN_OF_LOW_NOISE, _LARGEST_GAIN)
             close = (reach <= 1) & (prediction.gain <= largest * self._objective.likelihood_weight)
         else:
             close = settled(prediction, _LARGEST_GAIN_TIMES_REACH * self._objective.likelihood_weight)

@@ -25,8 +25,7 @@ def effect_matrix(posterior: CausalPosterior) -> EffectMatrix:
     """
     d = len(posterior.names)
     effects = posterior.graph_effects([({cause: 1.0}, {cause: 0.0}) for cause in range(d)])
-    spreads = [effect.spread(posterior.query_graphs) for effect in effects]
-    mean, std = (np.stack(rows) for rows in zip(*spreads, strict=True))
+    mean, std = (np.stack(rows) for rows in zip(*map(posterior.spread, effects), strict=True))
     for matrix in (mean, std):
         np.fill_diagonal(matrix, 0.0)
     return EffectMatrix(mean, std)

@@ -20,3 +20,11 @@ def topological_order(graph: NDArray[np.bool_]) -> list[int]:
     return [
         int(node) for node in nx.lexicographical_topological_sort(nx.from_numpy_array(graph, create_using=nx.DiGraph))
     ]
+
+
+def groups_of_equal(graphs: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The place of the first graph of every group of equal ones among graphs (n, d, d), and each graph's group (n,)."""
+    packed = np.packbits(graphs.reshape(len(graphs), -1), axis=1)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return first, group

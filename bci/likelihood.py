@@ -41,12 +41,17 @@ def dense_log_marginal_likelihood(inputs: Tensor, targets: Tensor, log_parameter
     Returns:
         (batch,)
     """
-    lengthscale, gamma, outputscale, noise = log_parameters.exp()[:, :, None, None].unbind(dim=1)
-    covariance = outputscale * rational_quadratic(squared_distances(inputs, inputs), lengthscale, gamma)
-    covariance.diagonal(dim1=1, dim2=2).add_(noise[:, 0])
-    root = torch.linalg.cholesky(covariance)
+    root = torch.linalg.cholesky(dense_covariance(squared_distances(inputs, inputs), log_parameters))
     solved = torch.cholesky_solve(targets[..., None], root)[..., 0]
     return log_density(targets, solved, log_determinant_of(root))
+
+
+def dense_covariance(distances: Tensor, log_parameters: Tensor) -> Tensor:
+    """`outputscale K + noise I` (batch, N, N) for squared distances (batch, N, N) and parameters (batch, 4)."""
+    lengthscale, gamma, outputscale, noise = log_parameters.exp()[:, :, None, None].unbind(dim=1)
+    covariance = outputscale * rational_quadratic(distances, lengthscale, gamma)
+    covariance.diagonal(dim1=1, dim2=2).add_(noise[:, 0])
+    return covariance
 
 
 def log_density(targets: Tensor, solved: Tensor, log_determinant: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from bci.climbing import LOW_NOISE, Climb, settled
+from bci.climbing import Climb, has_low_noise, settled
 from bci.expansions import Expansions
 from bci.map_objective import MapEstimate, MapObjective
 
@@ -63,7 +63,7 @@ class MapProblem:
         estimate = prediction.there
         pending = valid & ~settled(prediction, self._allowance(roughness))
         if not self._many_rows:
-            pending |= valid & _has_low_noise(estimate)
+            pending |= valid & has_low_noise(estimate)
         if pending.any():
             sets, targets = torch.nonzero(pending, as_tuple=True)
             climb = Climb(self._expansions, self._objective, sets, targets, model.select(pending))
@@ -103,7 +103,7 @@ class MapProblem:
         suspect = valid & (estimate.parameters[..., 0].exp() > _ROUGH_ALREADY * self._prior_modes[0])
         if self._many_rows:
             return suspect & (roughness > _LEAST_ROUGHNESS_OF_MANY_ROWS)
-        low_noise = _has_low_noise(estimate)
+        low_noise = has_low_noise(estimate)
         suspect &= roughness > torch.where(low_noise, _LEAST_ROUGHNESS_OF_LOW_NOISE, _LEAST_ROUGHNESS)
         tested = suspect & moved
         sets, targets = torch.nonzero(tested, as_tuple=True)
@@ -151,7 +151,3 @@ class MapProblem:
         better = other.objective > known.objective
         known.update(better, other.select(better))
         return known
-
-
-def _has_low_noise(estimate: MapEstimate) -> Tensor:
-    return estimate.parameters[..., 3].exp() < LOW_NOISE

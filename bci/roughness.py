@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bci.kernels import rational_quadratic
-from bci.likelihood import cholesky
+from bci.likelihood import cholesky, dense_covariance
 from bci.pivots import squared_distances
 from bci.spectra import Spectrum
 
@@ -70,13 +70,10 @@ def pair_roughness(inputs: Tensor, targets: Tensor, log_parameters: Tensor, leng
     """
     # A test needs no double precision.
     inputs, targets, log_parameters = inputs.float(), targets.float(), log_parameters.float()
-    own_lengthscale, own_gamma, outputscale, noise = log_parameters.exp()[:, :, None, None].unbind(dim=1)
     distances = squared_distances(inputs, inputs)
-    covariance = outputscale * rational_quadratic(distances, own_lengthscale, own_gamma)
-    covariance.diagonal(dim1=1, dim2=2).add_(noise[:, 0])
-    root, failed = cholesky(covariance)
+    root, failed = cholesky(dense_covariance(distances, log_parameters))
     inverse = torch.cholesky_inverse(root)
-    rough = rational_quadratic(distances, noise.new_tensor(lengthscale), noise.new_tensor(gamma))
+    rough = rational_quadratic(distances, inputs.new_tensor(lengthscale), inputs.new_tensor(gamma))
     solved = inverse @ targets[..., None]
     energy = (solved * (rough @ solved)).sum(dim=(1, 2))
     weighted = inverse @ rough

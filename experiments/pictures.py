@@ -44,21 +44,27 @@ def edge_heat_map(probabilities: Floats, names: Sequence[str], truth: Bools | No
     longest = 0.075 * max(map(len, names))
     figure = Figure(figsize=(len(panels) * (side + 0.9 + longest) + 0.9, side + 1.2 + longest), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    size = float(np.clip(72 * 0.75 * side / num_nodes, 4.0, 9.0))
     for ax, (label, matrix) in zip(axes, panels, strict=True):
         image = ax.imshow(matrix, vmin=0.0, vmax=1.0, cmap="Blues", interpolation="nearest")
         ax.set_title(label, fontsize=11)
         ax.set_xlabel("effect")
-        ax.set_ylabel("cause")
-        ax.set_xticks(range(num_nodes), names, rotation=90, fontsize=size)
-        ax.set_yticks(range(num_nodes), names, fontsize=size)
-        ax.set_xticks(np.arange(num_nodes + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(num_nodes + 1) - 0.5, minor=True)
-        ax.grid(which="minor", color="#E3E3E3", linewidth=0.4)
-        ax.tick_params(which="both", length=0)
+        label_matrix(ax, names, side)
     figure.colorbar(image, ax=list(axes), label="probability", fraction=0.05, pad=0.02, aspect=30)
     figure.suptitle(title, fontsize=11)
     return figure
+
+
+def label_matrix(ax: Axes, names: Sequence[str], side: float) -> None:
+    """Name rows (causes) and columns of a matrix drawn `side` inches wide, and part its cells by thin lines."""
+    num_nodes = len(names)
+    size = float(np.clip(72 * 0.75 * side / num_nodes, 4.0, 9.0))
+    ax.set_ylabel("cause")
+    ax.set_xticks(range(num_nodes), names, rotation=90, fontsize=size)
+    ax.set_yticks(range(num_nodes), names, fontsize=size)
+    ax.set_xticks(np.arange(num_nodes + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(num_nodes + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="#E3E3E3", linewidth=0.4)
+    ax.tick_params(which="both", length=0)
 
 
 def posterior_graph(

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
@@ -18,8 +17,7 @@ from matplotlib.lines import Line2D
 from sklearn.neighbors import KernelDensity
 
 from bci.dataset import Bools, Floats
-
-matplotlib.rcParams["text.parse_math"] = False  # names of variables are no formulas
+from experiments.pictures import label_matrix
 
 BANDWIDTH = 0.2  # of the paper's Figure 3, on the standardised scale
 MOST_WRITTEN = 15  # variables up to which effects are written into their cells
@@ -133,14 +131,14 @@ def effect_heat_map(
     norm = TwoSlopeNorm(0.0, -max(largest, 1e-9), max(largest, 1e-9))
     for ax, (label, matrix) in zip(axes, panels, strict=False):
         image = ax.imshow(_blank_diagonal(matrix), norm=norm, cmap="RdBu_r", interpolation="nearest")
-        _label_matrix(ax, label, names, side)
+        _label_effects(ax, label, names, side)
         if written:
             below = uncertainty if matrix is effects else None
             _write_cells(ax, matrix, below, dark=0.6 * largest, size=float(np.clip(30 * side / num_nodes / 2, 5, 7.5)))
     figure.colorbar(image, ax=list(axes[: len(panels)]), label=unit, fraction=0.05, pad=0.02, aspect=30)
     if spread is not None:
         image = axes[-1].imshow(_blank_diagonal(spread), vmin=0.0, cmap="Purples", interpolation="nearest")
-        _label_matrix(axes[-1], "standard deviation over graphs", names, side)
+        _label_effects(axes[-1], "standard deviation over graphs", names, side)
         figure.colorbar(image, ax=axes[-1], label="standard deviation", fraction=0.05, pad=0.02, aspect=30)
     figure.suptitle(title, fontsize=11)
     if written:
@@ -170,18 +168,10 @@ def _draw_densities(ax: Axes, panel: DensityPanel, colours: dict[str, str]) -> N
         ax.spines[side].set_visible(False)
 
 
-def _label_matrix(ax: Axes, label: str, names: Sequence[str], side: float) -> None:
-    num_nodes = len(names)
-    size = float(np.clip(72 * 0.75 * side / num_nodes, 4.0, 9.0))
+def _label_effects(ax: Axes, label: str, names: Sequence[str], side: float) -> None:
     ax.set_title(label, fontsize=10)
     ax.set_xlabel("effect on")
-    ax.set_ylabel("cause")
-    ax.set_xticks(range(num_nodes), names, rotation=90, fontsize=size)
-    ax.set_yticks(range(num_nodes), names, fontsize=size)
-    ax.set_xticks(np.arange(num_nodes + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(num_nodes + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="#E3E3E3", linewidth=0.4)
-    ax.tick_params(which="both", length=0)
+    label_matrix(ax, names, side)
     ax.set_facecolor("#C8C8C8")  # shows on the diagonal
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bci.cpdag import dag_to_cpdag, is_acyclic, is_cpdag
 from bci.dataset import Floats
+from bci.graphs import groups_of_equal
 from bci.metrics.undefined import Undefined
 from bci.posterior import GraphKind, GraphPosterior, Posterior, WeightedGraphs
 
@@ -62,7 +63,5 @@ def distinct(sample: WeightedGraphs) -> WeightedGraphs:
     """The same distribution with every graph once and none of weight zero."""
     kept = sample.weights > 0
     graphs, weights = sample.graphs[kept], sample.weights[kept]
-    packed = np.packbits(graphs.reshape(len(graphs), -1), axis=1)
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    first, group = groups_of_equal(graphs)
     return WeightedGraphs(graphs[first], np.bincount(group, weights=weights).astype(np.float64))

@@ -116,15 +116,21 @@ def test_parent_sets_given_an_order_are_as_probable_as_in_the_sum_over_graphs(ra
         np.testing.assert_allclose(probabilities[row], expected, rtol=0, atol=1e-12)
 
 
+def expected_over_graphs(joint, orders, values, combine):
+    """Given each order, the mean over the graphs that fit of the nodes' values, combined over nodes."""
+    expected = []
+    for order in orders.numpy():
+        sets, log_prob = given_order(joint, order)
+        combined = combine(values.numpy()[np.arange(len(values)), sets], axis=1)
+        expected.append(np.exp(log_prob) @ combined / np.exp(log_prob).sum())
+    return expected
+
+
 @pytest.mark.parametrize(("num_nodes", "max_size"), SIZES)
 def test_proposition_1_equals_the_sum_over_graphs(random_table, joint_of, all_orders, num_nodes, max_size):
     table = random_table(num_nodes, max_size, seed=3)
     joint, orders, values = joint_of(table), all_orders(num_nodes), node_values(table, seed=4)
-    expected = []
-    for order in orders.numpy():
-        sets, log_prob = given_order(joint, order)
-        products = values.numpy()[np.arange(num_nodes), sets].prod(axis=1)
-        expected.append(np.exp(log_prob) @ products / np.exp(log_prob).sum())
+    expected = expected_over_graphs(joint, orders, values, np.prod)
     result = expected_product(parent_set_probabilities(table, orders), values)
     np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-13)
 
@@ -133,11 +139,7 @@ def test_proposition_1_equals_the_sum_over_graphs(random_table, joint_of, all_or
 def test_proposition_2_equals_the_sum_over_graphs(random_table, joint_of, all_orders, num_nodes, max_size):
     table = random_table(num_nodes, max_size, seed=5)
     joint, orders, values = joint_of(table), all_orders(num_nodes), node_values(table, seed=6)
-    expected = []
-    for order in orders.numpy():
-        sets, log_prob = given_order(joint, order)
-        sums = values.numpy()[np.arange(num_nodes), sets].sum(axis=1)
-        expected.append(np.exp(log_prob) @ sums / np.exp(log_prob).sum())
+    expected = expected_over_graphs(joint, orders, values, np.sum)
     result = expected_sum(parent_set_probabilities(table, orders), values)
     np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-13)
 
