@@ -20,6 +20,7 @@ from experiments.execute import execute
 from experiments.outcome import INVALID, Ended, complain, one_line
 
 OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps apart runs that start at once
+OmegaConf.register_new_resolver("flat", lambda choice: choice.replace("/", "-"), replace=True)  # arco_gp/k4
 
 CONFIGS = Path(__file__).resolve().parent.parent / "conf"
 
@@ -36,7 +37,7 @@ def run(cfg: DictConfig) -> Ended:
         complain(explain(error))
         ended = Ended("invalid", None)
     else:
-        method_name, data_name = choices.get("method") or "", choices.get("data") or ""
+        method_name, data_name = file_name(choices.get("method")), file_name(choices.get("data"))
         ended = execute(cfg, method_name=method_name, data_name=data_name, run_dir=run_dir)
     if context.mode == RunMode.RUN:
         sys.exit(ended.code)
@@ -83,13 +84,26 @@ def explain(error: Exception) -> str:
 
 def _check_keys(config_name: str, overrides: Sequence[str]) -> None:
     """Raise Hydra's error where a `+` or `++` brings a key that the configs do not have: nothing would read it."""
-    plain = [override.lstrip("+") for override in overrides if not override.startswith("~")]
-    if any(override.startswith("+") for override in overrides):
+    given = [override for override in overrides if not override.startswith("~")]
+    plain = [override if _is_choice(override) else override.lstrip("+") for override in given]
+    if plain != given:
         hydra.compose(config_name, overrides=plain)
 
 
+def _is_choice(override: str) -> bool:
+    """Whether an override chooses from a config group, as `+experiment=NAME` does; others set a key."""
+    return (CONFIGS / override.lstrip("+").partition("=")[0]).is_dir()
+
+
+def file_name(choice: str | None) -> str:
+    """The file that a chosen config is or is a variant of: `arco_gp` for arco_gp and for arco_gp/k4."""
+    return (choice or "").partition("/")[0]
+
+
 def _options(group: str) -> list[str]:
-    return sorted(file.stem for file in (CONFIGS / group).glob("*.yaml"))
+    return sorted(
+        file.relative_to(CONFIGS / group).with_suffix("").as_posix() for file in (CONFIGS / group).rglob("*.yaml")
+    )
 
 
 def _choices(arguments: Sequence[str]) -> list[tuple[str, object]]:

@@ -12,9 +12,11 @@ from omegaconf import OmegaConf
 
 from bci.metrics import check_request
 from experiments.build import check_settings
-from experiments.command import CONFIGS
+from experiments.command import CONFIGS, file_name
+from experiments.job import job_id
 
 BUILT = [*CONFIGS.glob("data/*.yaml"), *CONFIGS.glob("method/*.yaml")]
+VARIANTS = list(CONFIGS.glob("method/*/*.yaml"))
 
 
 @pytest.mark.parametrize("file", BUILT, ids=lambda file: f"{file.parent.name}/{file.stem}")
@@ -29,6 +31,26 @@ def test_a_config_composes_with_the_defaults(file):
         config = compose("config", overrides=[f"{file.parent.name}={file.stem}"])
     assert config[file.parent.name]["_target_"]
     assert (config.seed, config.force, config.store.path) == (0, False, "results/store")
+
+
+@pytest.mark.parametrize("file", VARIANTS, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_a_variant_changes_keys_of_its_method_alone(file):
+    changed = OmegaConf.to_container(OmegaConf.load(file))
+    del changed["defaults"]
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        method = compose("config", overrides=[f"method={file.parent.name}"]).method
+        variant = compose("config", overrides=[f"method={file.parent.name}/{file.stem}"]).method
+    assert changed
+    assert all(method[key] != value for key, value in changed.items())
+    assert variant == {**method, **changed}
+
+
+def test_a_variant_is_the_same_job_as_its_method_with_those_keys():
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        variant = compose("config", overrides=["method=arco_gp/k4"])
+        method = compose("config", overrides=["method=arco_gp", "method.max_parents=4"])
+    assert file_name("arco_gp/k4") == file_name("arco_gp") == "arco_gp"
+    assert job_id(variant, "arco_gp", "sachs") == job_id(method, "arco_gp", "sachs")
 
 
 @pytest.mark.parametrize("file", list(CONFIGS.glob("metrics/*.yaml")), ids=lambda file: file.stem)
