@@ -101,9 +101,7 @@ def file_name(choice: str | None) -> str:
 
 
 def _options(group: str) -> list[str]:
-    return sorted(
-        file.relative_to(CONFIGS / group).with_suffix("").as_posix() for file in (CONFIGS / group).rglob("*.yaml")
-    )
+    return sorted(file.stem for file in (CONFIGS / group).glob("*.yaml"))
 
 
 def _choices(arguments: Sequence[str]) -> list[tuple[str, object]]:
