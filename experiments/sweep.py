@@ -93,7 +93,7 @@ def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> st
         return ""
     shown = list(metrics)[:_METRICS_SHOWN]
     lines: dict[str, list[EndedJob]] = {}
-    for job, label in zip(jobs, _labels([job.overrides for job in jobs]), strict=True):
+    for job, label in zip(jobs, labels([job.overrides for job in jobs]), strict=True):
         lines.setdefault(label, []).append(job)
     table = []
     for label, group in lines.items():
@@ -101,10 +101,10 @@ def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> st
         means = [_mean(done.loc[done["metric"] == name, "value"], 3) for name in shown]
         seconds = _mean(done.drop_duplicates("run_id")["fit_seconds"], 1)
         table.append([label, f"{done['job_id'].nunique()}/{len(group)}", *means, seconds])
-    return _aligned([["mean over seeds", "jobs", *shown, "fit s"], *table])
+    return aligned([["mean over seeds", "jobs", *shown, "fit s"], *table])
 
 
-def _labels(overrides: Sequence[dict[str, str]]) -> list[str]:
+def labels(overrides: Sequence[dict[str, str]]) -> list[str]:
     """Of every job the overrides that not all jobs share, seeds left out."""
     keys = dict.fromkeys(key for each in overrides for key in each if key not in SEEDS)
     varying = [key for key in keys if len({each.get(key) for each in overrides}) > 1]
@@ -116,7 +116,7 @@ def _mean(values: pd.Series[float], digits: int) -> str:
     return f"{defined.mean():.{digits}f}" if len(defined) else "--"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
     """The first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []

@@ -1,0 +1,85 @@
+"""The jobs that the command line of a sweep stands for, without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from experiments.command import CONFIGS, file_name
+from experiments.job import job_id
+from experiments.sweep import SEEDS
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    """A job of a sweep: its overrides, key to value, and its id."""
+
+    overrides: dict[str, str]
+    job_id: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a command line of overrides stands for: its jobs in the order they would run, and its config."""
+
+    jobs: list[SweepJob]
+    config: DictConfig
+
+
+def expand(overrides: Sequence[str]) -> Sweep:
+    """The jobs of `python -m experiments.run -m OVERRIDES`, those of `hydra.sweeper.params` included.
+
+    Jobs that differ in their seeds alone are composed once.
+
+    Raises:
+        Exception: of Hydra, for overrides that it refuses; `experiments.command.explain` has a line for each.
+        InvalidInput: a value is missing or a data file cannot be read.
+    """
+    with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        config = loader.load_configuration("config", _fixed(loader, overrides), run_mode=RunMode.MULTIRUN)
+        return Sweep(list(_jobs(loader, _combinations(loader, config, overrides))), config)
+
+
+def _fixed(loader: ConfigLoader, overrides: Sequence[str]) -> list[str]:
+    """The overrides that are the same for all jobs."""
+    parsed = OverridesParser.create(config_loader=loader).parse_overrides(list(overrides))
+    return [str(each.input_line) for each in parsed if not each.is_sweep_override()]
+
+
+def _combinations(loader: ConfigLoader, config: DictConfig, overrides: Sequence[str]) -> list[list[str]]:
+    params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+    parsed = OverridesParser.create(config_loader=loader).parse_overrides([*params, *overrides])
+    (combinations,) = BasicSweeper.split_arguments(parsed, None)
+    return combinations
+
+
+def _jobs(loader: ConfigLoader, combinations: Sequence[Sequence[str]]) -> Iterator[SweepJob]:
+    composed: dict[tuple[str, ...], tuple[DictConfig, str, str]] = {}
+    for combination in combinations:
+        pairs = dict(each.partition("=")[::2] for each in combination)
+        seeds = {key: pairs[key] for key in SEEDS if key in pairs}
+        rest = tuple(each for each in combination if each.partition("=")[0] not in seeds)
+        if rest not in composed:
+            composed[rest] = _composed(loader, combination)
+        config, method_name, data_name = composed[rest]
+        for key, value in seeds.items():
+            OmegaConf.update(config, key, OmegaConf.create(f"value: {value}").value)
+        yield SweepJob(pairs, job_id(config, method_name, data_name))
+
+
+def _composed(loader: ConfigLoader, combination: Sequence[str]) -> tuple[DictConfig, str, str]:
+    """The config of a job without Hydra's part, and the names of its method and data."""
+    config = loader.load_configuration("config", list(combination), run_mode=RunMode.RUN)
+    choices = config.hydra.runtime.choices
+    with open_dict(config):
+        del config["hydra"]
+    return config, file_name(choices.method), file_name(choices.data)

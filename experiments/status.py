@@ -1,0 +1,102 @@
+"""What of a sweep is done, failed and missing: `python -m experiments.status OVERRIDES of the sweep`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from bci.errors import InvalidInput
+from experiments.command import explain
+from experiments.expand import Sweep, expand
+from experiments.outcome import FAILED, INVALID, OK, complain, one_line, say
+from experiments.store import ResultStore
+from experiments.sweep import aligned, labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USAGE = """python -m experiments.status OVERRIDES
+python -m experiments.status SWEEP_DIR
+
+OVERRIDES are those of a sweep, as in `python -m experiments.run -m OVERRIDES`; SWEEP_DIR is the folder of a sweep that
+was started. A job is done if the store holds it with status ok; failed if it was tried and is not done; else missing.
+The exit code is 0 if all jobs are done, else 1."""
+_ERRORS_SHOWN = 10
+
+
+def status(sweep: Sweep, rows: pd.DataFrame) -> tuple[str, bool]:
+    """A line for all jobs that differ in their seeds alone, the last errors of failed jobs, and the totals.
+
+    Args:
+        rows: of the store, as from `ResultStore.rows`; no row where there is no store.
+
+    Returns:
+        The text, and whether all jobs are done.
+    """
+    ids = {job.job_id for job in sweep.jobs}
+    rows = rows[rows["job_id"].isin(ids)]
+    done = set(rows.loc[rows["status"] == "ok", "job_id"])
+    tried = rows[~rows["job_id"].isin(done)].drop_duplicates("job_id", keep="last").set_index("job_id")
+
+    lines: dict[str, list[str]] = {}
+    for job, label in zip(sweep.jobs, labels([job.overrides for job in sweep.jobs]), strict=True):
+        lines.setdefault(label, []).append(job.job_id)
+    table = [["jobs that differ in their seeds", "all", "done", "failed", "missing"]]
+    for label, jobs in [*lines.items(), ("all", [job.job_id for job in sweep.jobs])]:
+        counts = len(jobs), sum(job in done for job in jobs), sum(job in tried.index for job in jobs)
+        table.append([label, *map(str, counts), str(counts[0] - counts[1] - counts[2])])
+
+    errors = [f"{job}: {tried.loc[job, 'status']}: {tried.loc[job, 'error']}" for job in tried.index]
+    if len(errors) > _ERRORS_SHOWN:
+        errors[_ERRORS_SHOWN:] = [f"and {len(errors) - _ERRORS_SHOWN} more failed"]
+    return "\n".join([aligned(table), *errors]), len(done) == len(ids)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    if not arguments or {"-h", "--help"} & set(arguments):
+        say(USAGE)
+        return OK if arguments else INVALID
+    try:
+        sweep = expand(_overrides(arguments))
+        text, complete = status(sweep, _rows(Path(str(sweep.config.store.path))))
+    except InvalidInput as error:
+        complain(one_line(error))
+        return INVALID
+    except Exception as error:  # of Hydra, about the overrides
+        complain(explain(error))
+        return INVALID
+    say(text)
+    return OK if complete else FAILED
+
+
+def _overrides(arguments: Sequence[str]) -> list[str]:
+    """The overrides themselves, or those that the folder of a sweep holds."""
+    if len(arguments) > 1 or "=" in arguments[0]:
+        return list(arguments)
+    path = Path(arguments[0]) / "multirun.yaml"
+    try:
+        return [str(each) for each in OmegaConf.load(path).hydra.overrides.task]
+    except (OSError, OmegaConfBaseException, YAMLError, AttributeError) as error:
+        raise InvalidInput(
+            f"command line: expected overrides (key=value) or the folder of a sweep, got {arguments[0]!r} "
+            f"(no {path.name} of a sweep in it); see multirun/"
+        ) from error
+
+
+def _rows(path: Path) -> pd.DataFrame:
+    if not path.expanduser().exists():  # no job has ended yet
+        import pandas as pd
+
+        return pd.DataFrame({"job_id": [], "status": [], "error": []}, dtype=object)
+    return ResultStore(path).rows()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
