@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
+from hydra.core.override_parser.types import Override
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
@@ -46,6 +47,7 @@ def run(cfg: DictConfig) -> Ended:
 
 def command() -> None:
     """Run the command line, with one line on stderr for whatever is wrong with it."""
+    sys.argv[1:] = sweepable(sys.argv[1:])
     if os.environ.get("HYDRA_FULL_ERROR") == "1":  # asked for tracebacks
         run()
         return
@@ -55,6 +57,16 @@ def command() -> None:
     except Exception as error:  # from Hydra, before a job began; jobs do not raise
         complain(explain(error))
         sys.exit(INVALID)
+
+
+def sweepable(arguments: Sequence[str]) -> list[str]:
+    """The same arguments, with `data.num_nodes=5` as a sweep of one value where `data=er,sf` is a sweep.
+
+    Hydra composes what is not swept over before the sweep begins, with the default data, which may lack the key.
+    """
+    parsed = {each: _parsed(each) for each in arguments if "=" in each and not each.startswith("-")}
+    swept = {override.key_or_group for override in parsed.values() if override and override.is_sweep_override()}
+    return [_as_sweep(parsed[each]) if _is_plain(parsed.get(each), swept) else each for each in arguments]
 
 
 def explain(error: Exception) -> str:
@@ -93,6 +105,26 @@ def _check_keys(config_name: str, overrides: Sequence[str]) -> None:
 def _is_choice(override: str) -> bool:
     """Whether an override chooses from a config group, as `+experiment=NAME` does; others set a key."""
     return (CONFIGS / override.lstrip("+").partition("=")[0]).is_dir()
+
+
+def _parsed(argument: str) -> Override | None:
+    try:
+        return OverridesParser.create().parse_override(argument)
+    except HydraException:  # it comes again when Hydra reads the command line
+        return None
+
+
+def _is_plain(override: Override | None, swept: Set[str]) -> bool:
+    """Whether an override sets a key of a group that is swept over, to one value."""
+    if override is None or override.is_delete() or override.is_sweep_override():
+        return False
+    group, dot, _ = override.key_or_group.partition(".")
+    return bool(dot) and group in swept
+
+
+def _as_sweep(override: Override | None) -> str:
+    assert override is not None
+    return f"{override.get_key_element()}=choice({override.get_value_element_as_str()})"
 
 
 def file_name(choice: str | None) -> str:

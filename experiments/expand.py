@@ -13,7 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from experiments.command import CONFIGS, file_name
+from experiments.command import CONFIGS, file_name, sweepable
 from experiments.job import job_id
 from experiments.sweep import SEEDS
 
@@ -43,6 +43,7 @@ def expand(overrides: Sequence[str]) -> Sweep:
         Exception: of Hydra, for overrides that it refuses; `experiments.command.explain` has a line for each.
         InvalidInput: a value is missing or a data file cannot be read.
     """
+    overrides = sweepable(overrides)
     with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         config = loader.load_configuration("config", _fixed(loader, overrides), run_mode=RunMode.MULTIRUN)
