@@ -58,7 +58,9 @@ def positive(config: DictConfig, key: str) -> int:
     """
     value: Any = config.launcher[key]
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInput(f"launcher.{key}: expected a whole number of at least 1, got {value!r}; set launcher.{key}=1")
+        raise InvalidInput(
+            f"launcher.{key}: expected a whole number of at least 1, got {value!r}; set launcher.{key}=1"
+        )
     return value
 
 

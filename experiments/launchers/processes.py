@@ -43,7 +43,9 @@ class Processes(JoblibLauncher):
             if left:  # a worker died
                 begun = sorted(left & sweep.begun(self.config))
                 if not begun:  # or could not even start
-                    complain("launcher: the worker processes die before a job begins; run with launcher=basic to see why")
+                    complain(
+                        "launcher: the worker processes die before a job begins; run with launcher=basic to see why"
+                    )
                     break
                 one_of = "job" if len(begun) == 1 else "one of the jobs"
                 complain(f"the process of {one_of} {', '.join(map(str, begun))} died; tried again after the others")
@@ -58,7 +60,9 @@ class Processes(JoblibLauncher):
     ) -> dict[int, JobReturn]:
         """What came back of the jobs; all of them unless a worker died."""
         ended: dict[int, JobReturn] = {}
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)  # it grew; there is a new one
+        warnings.filterwarnings(
+            "ignore", "A worker stopped while some jobs", UserWarning
+        )  # it grew; there is a new one
         pool = ProcessPoolExecutor(workers, env=cap, initializer=_begin_worker, initargs=(os.getpid(),))
         try:
             futures = {
