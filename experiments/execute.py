@@ -27,7 +27,8 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
     Bad input ends in one line on stderr, and in a row of status invalid if the job had begun, that is if its config
     was in order and the store could be written to. A method that reaches its time limit ends in one line, a row of
     status timeout and what it said in `run_dir/error.log`; any other error likewise, with status failed and the
-    traceback. A job that another process works on is waited for, and skipped if that one finished it. Numbers that `run_dir` holds of this job are kept where it is skipped.
+    traceback. Numbers that `run_dir` holds of this job are kept where it is skipped. A job that another process works
+    on is waited for, and skipped if that one finished it.
     """
     try:
         job = Job.from_config(cfg, method_name, data_name)

@@ -92,7 +92,10 @@ class SweepOutcome(Callback):
 
 
 class EndedJob(NamedTuple):
-    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended: `killed` or `not run` if it did not."""
+    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended.
+
+    If it did not end, it was `killed`, or `not run` if it did not even begin.
+    """
 
     overrides: dict[str, str]
     job_id: str | None

@@ -177,7 +177,7 @@ def sweeps() -> Iterator[Figure]:
     count, walls, rows = 40, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for launcher in (["basic"], ["processes", "launcher.jobs=2"]):
-            sweep = ["-m", f"launcher={launcher[0]}", *launcher[1:], f"data.seed=range({count})"]
+            sweep = [f"launcher={launcher[0]}", *launcher[1:], f"data.seed=range({count})", "-m"]
             walls[launcher[0]] = seconds(lambda: run_command(folder, launcher[0], *small, *sweep))  # noqa: B023
             rows[launcher[0]] = ResultStore(Path(folder) / launcher[0]).rows().drop_duplicates("run_id")
         alone = seconds(lambda: run_command(folder, "alone", *small))
@@ -194,7 +194,7 @@ def sweeps() -> Iterator[Figure]:
 def run_command(folder: str, store: str, *arguments: str) -> None:
     """Run jobs from the shell in a folder, their rows to a store in it."""
     root = Path(__file__).resolve().parent.parent
-    command = [sys.executable, "-m", "experiments.run", *arguments, f"store.path={store}"]
+    command = [sys.executable, "-m", "experiments.run", f"store.path={store}", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
 

@@ -33,7 +33,7 @@ def hold(tmp_path):
         process.communicate()
 
 
-def test_a_claimed_job_is_waited_for_until_its_holder_is_killed(tmp_path, hold):
+def test_a_claimed_job_is_waited_for_until_its_holder_is_killed(hold):
     holder = hold("ff00ff00ff00ff00")
     assert holder.stdout.readline() == "held\n"
     other = hold("ff00ff00ff00ff00")
@@ -42,7 +42,7 @@ def test_a_claimed_job_is_waited_for_until_its_holder_is_killed(tmp_path, hold):
     assert other.stdout.readline() == "held\n"
 
 
-def test_other_jobs_are_free(tmp_path, hold):
+def test_other_jobs_are_free(hold):
     assert hold("ff00ff00ff00ff00").stdout.readline() == "held\n"
     assert hold("ff00ff00ff00ff01").stdout.readline() == "held\n"
 
