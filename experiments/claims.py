@@ -17,8 +17,8 @@ def claim(store: Path, job_id: str, waiting: Callable[[], object]) -> Iterator[N
 
     All claims of a store are POSIX record locks on one empty file, each on the byte that the job's id names: no file is
     left per job, a process that is killed leaves no claim, and children do not inherit it. On a network file system
-    it is as good as that system's locks; where there can be none, the block goes on without a claim. A process holds at most
-    one claim at a time, as closing the file gives up all that it has there.
+    it is as good as that system's locks; where there can be none, the block goes on without a claim. A process holds
+    at most one claim at a time, as closing the file gives up all that it has there.
 
     Args:
         store: folder of a store that exists.
