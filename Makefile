@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+RAY_INSTALLED := $(VENV)/.installed-ray
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow lint types check benchmark clean
+.PHONY: help setup setup-ray run test test-slow test-slurm test-ray lint types check benchmark clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -15,7 +16,15 @@ setup: $(INSTALLED) ## make .venv with the versions pinned in constraints.txt
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[baselines,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[baselines,launchers,dev]'
+	@touch $@
+
+setup-ray: $(RAY_INSTALLED) ## add Ray and its launcher to .venv
+
+# Without its dependencies, as it asks for a cloudpickle older than that of joblib; it works with the newer one.
+$(RAY_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/python -m pip install --quiet --no-deps hydra-ray-launcher==1.2.2
 	@touch $@
 
 run: $(INSTALLED) ## fit ARCO-GP to the Sachs data and store the result
@@ -26,6 +35,13 @@ test: $(INSTALLED) ## run the tests but the slow ones
 
 test-slow: $(INSTALLED) ## run the slow tests
 	$(BIN)/python -m pytest -m slow
+
+test-slurm: $(INSTALLED) ## run the tests on a SLURM cluster of this machine alone; needs root
+	scripts/local_slurm.sh start
+	$(BIN)/python -m pytest -m slurm tests/experiments/launchers; code=$$?; scripts/local_slurm.sh stop; exit $$code
+
+test-ray: $(RAY_INSTALLED) ## run the tests on a Ray cluster of this machine alone
+	$(BIN)/python -m pytest -m ray tests/experiments/launchers
 
 lint: $(INSTALLED) ## check style and formatting
 	$(BIN)/ruff check .

@@ -24,7 +24,7 @@ from bci.posterior import GraphPosterior
 
 _HERE = Path(__file__).resolve().parent.parent
 MAX_SEED = 2**32 - 1  # of numpy's global generator
-_THREAD_CAPS = (
+THREAD_CAPS = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -162,7 +162,7 @@ def _environment(seed: int) -> dict[str, str]:
     path = [str(_HERE), *(os.path.abspath(entry) for entry in sys.path)]  # first, or folders of that name would hide it
     return {
         **os.environ,
-        **dict.fromkeys(_THREAD_CAPS, "1"),
+        **dict.fromkeys(THREAD_CAPS, "1"),
         "PYTHONHASHSEED": str(seed),
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONUNBUFFERED": "1",

@@ -17,7 +17,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
+from bci.errors import InvalidInput
 from experiments.execute import execute
+from experiments.launchers import INSTALL
 from experiments.outcome import INVALID, Ended, complain, one_line
 
 OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps apart runs that start at once
@@ -73,6 +75,8 @@ def explain(error: Exception) -> str:
     """One line on what is wrong with a command line that Hydra refused, and what to do."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and name in INSTALL:
+            return INSTALL[name]
         if not group:
             return f"--config-name: expected {', '.join(_options('.'))}, got {name!r}; leave it out"
         return f"{group}: expected one of {', '.join(error.options or ())}, got {name!r}; set {group}=NAME"
@@ -84,6 +88,8 @@ def explain(error: Exception) -> str:
             if not isinstance(given, str | list):
                 shown = "null" if given is None else given
                 return f"{group}: expected one of {', '.join(_options(group))}, got {shown}; set {group}=NAME"
+    if isinstance(error, InvalidInput):
+        return one_line(error)
     unknown = re.match(r"Could not override '([^']+)'", str(error))
     if unknown and not isinstance(error.__cause__, ValidationError):
         key = getattr(error.__cause__, "full_key", None) or unknown[1]

@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from baselines.isolation import MethodFailed, MethodTimeout
 from bci.errors import InvalidInput
+from experiments.claims import claim
 from experiments.job import Job, job_columns
 from experiments.outcome import POSTERIOR, Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
 from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
@@ -26,23 +27,30 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
     Bad input ends in one line on stderr, and in a row of status invalid if the job had begun, that is if its config
     was in order and the store could be written to. A method that reaches its time limit ends in one line, a row of
     status timeout and what it said in `run_dir/error.log`; any other error likewise, with status failed and the
-    traceback. Numbers that `run_dir` holds of this job are kept where it is skipped.
+    traceback. Numbers that `run_dir` holds of this job are kept where it is skipped. A job that another process works
+    on is waited for, and skipped if that one finished it.
     """
     try:
         job = Job.from_config(cfg, method_name, data_name)
         store = ResultStore(job.store_path)
         if store.done(job.job_id) and not job.force:
-            if not holds_numbers(run_dir, job.job_id):
-                write_outcome(run_dir, {"status": "skipped", "job_id": job.job_id})
-            say(f"job {job.job_id} already in {job.store_path} (status ok): skipped; force=true runs it again")
-            return Ended("skipped", job.job_id)
+            return _skip(job, run_dir)
         store.prepare()
-        (run_dir / POSTERIOR).unlink(missing_ok=True)  # of another job in the same folder
     except InvalidInput as error:
         write_outcome(run_dir, {"status": "invalid", "error": one_line(error)})
         (run_dir / POSTERIOR).unlink(missing_ok=True)
         complain(one_line(error))
         return Ended("invalid", None)
+    waiting = f"job {job.job_id} runs in another process now: waiting for it to end"
+    with claim(store.path, job.job_id, waiting=lambda: say(waiting)):
+        if not job.force and _stored_meanwhile(store, job.job_id):
+            return _skip(job, run_dir)
+        return _run_claimed(job, store, run_dir)
+
+
+def _run_claimed(job: Job, store: ResultStore, run_dir: Path) -> Ended:
+    (run_dir / POSTERIOR).unlink(missing_ok=True)  # of another job in the same folder
+    method_name, data_name = job.method_name, job.data_name
     reset_peak_memory()
     columns = {
         **job_columns(job),
@@ -66,6 +74,21 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
         reason = _reason(error, job)
         log = log_traceback(run_dir)
         return _record_end(run, "failed", reason, f"{method_name} on {data_name} failed, {reason}; see {log}")
+
+
+def _skip(job: Job, run_dir: Path) -> Ended:
+    if not holds_numbers(run_dir, job.job_id):
+        write_outcome(run_dir, {"status": "skipped", "job_id": job.job_id})
+    say(f"job {job.job_id} already in {job.store_path} (status ok): skipped; force=true runs it again")
+    return Ended("skipped", job.job_id)
+
+
+def _stored_meanwhile(store: ResultStore, job_id: str) -> bool:
+    """Whether another process finished the job between the first look into the store and the claim."""
+    try:
+        return store.done(job_id)
+    except InvalidInput:  # damaged since; the append will say so
+        return False
 
 
 @dataclass(frozen=True)

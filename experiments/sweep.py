@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +35,18 @@ class SweepOutcome(Callback):
 
     def __init__(self) -> None:
         self._name = f".jobs-{uuid.uuid4().hex}"  # of the folder of notes, which is there until the sweep ends
+        self._expected: dict[int, list[str]] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_expected": {}}  # copies do without the overrides of all jobs
+
+    def expect(self, jobs: Mapping[int, Sequence[str]]) -> None:
+        """Count these jobs, overrides by number, even if they never begin."""
+        self._expected |= {number: list(overrides) for number, overrides in jobs.items()}
+
+    def begun(self, config: DictConfig) -> set[int]:
+        """The numbers of the jobs that began."""
+        return {int(note.stem) for note in self._folder(config).glob("*.json")}
 
     def on_job_start(self, config: DictConfig, **_: object) -> None:
         if config.hydra.mode == RunMode.MULTIRUN:
@@ -44,8 +57,10 @@ class SweepOutcome(Callback):
             self._note(config, job_return.return_value)
 
     def on_multirun_end(self, config: DictConfig, **_: object) -> None:
-        notes = sorted(self._folder(config).glob("*.json"), key=lambda note: int(note.stem))
-        jobs = [EndedJob(**json.loads(note.read_text(encoding="utf-8"))) for note in notes]
+        notes = {number: self._folder(config) / f"{number}.json" for number in self.begun(config)}
+        ended = {number: EndedJob(**json.loads(note.read_text(encoding="utf-8"))) for number, note in notes.items()}
+        lost = {number: EndedJob(_pairs(overrides), None, "not run") for number, overrides in self._expected.items()}
+        jobs = [job for _, job in sorted((lost | ended).items())]
         shutil.rmtree(self._folder(config), ignore_errors=True)
         unfinished = [job.status for job in jobs if job.status not in FINISHED]
         try:
@@ -53,29 +68,43 @@ class SweepOutcome(Callback):
             if table:
                 say(table)
         finally:  # Hydra goes on after an exception of a callback as if there had been none
-            if unfinished:
+            count = {status: [job.status for job in jobs].count(status) for status in FINISHED}
+            done = f"{count['ok']} ran, {count['skipped']} skipped"
+            if not unfinished:
+                say(f"{len(jobs)} jobs: {done}, 0 failed")
+            else:
                 counts = ", ".join(f"{unfinished.count(status)} {status}" for status in sorted(set(unfinished)))
                 see = config.hydra.sweep.dir
-                complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}); see {see}")
+                complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}), {done}; see {see}")
                 raise SystemExit(FAILED)
 
     def _note(self, config: DictConfig, ended: Ended) -> None:
-        pairs = (str(override).partition("=") for override in config.hydra.overrides.task)
-        job = EndedJob({key: value for key, _, value in pairs}, ended.job_id, ended.status)
+        job = EndedJob(_pairs(config.hydra.overrides.task), ended.job_id, ended.status)
         folder = self._folder(config)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{config.hydra.job.num}.json").write_text(json.dumps(job._asdict()), encoding="utf-8")
+        note = folder / f"{config.hydra.job.num}.json"
+        whole = note.with_suffix(f".{os.getpid()}")  # so that a process that is killed here leaves no half of a note
+        whole.write_text(json.dumps(job._asdict()), encoding="utf-8")
+        whole.replace(note)
 
     def _folder(self, config: DictConfig) -> Path:
         return Path(config.hydra.runtime.cwd) / config.hydra.sweep.dir / self._name
 
 
 class EndedJob(NamedTuple):
-    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended; `killed` if it did not."""
+    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended.
+
+    If it did not end, it was `killed`, or `not run` if it did not even begin.
+    """
 
     overrides: dict[str, str]
     job_id: str | None
     status: str
+
+
+def _pairs(overrides: Iterable[str]) -> dict[str, str]:
+    """Overrides as key to value."""
+    return {key: value for key, _, value in (str(override).partition("=") for override in overrides)}
 
 
 def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> str:

@@ -12,8 +12,10 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import gpytorch
@@ -31,6 +33,7 @@ from bci.metrics import INTERVENTIONAL, STRUCTURE, evaluate
 from bci.oracle_gp import OracleGP
 from bci.randomness import stream
 from bci.scores import ScoreTable, score_parent_sets
+from experiments.store import ResultStore
 
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
@@ -168,6 +171,34 @@ def task2() -> Iterator[Figure]:
             yield Figure(f"{name.upper()}, {method_name}, mean of 10", mean, "", bound)
 
 
+def sweeps() -> Iterator[Figure]:
+    """Forty small jobs one after the other and on two workers, from the shell; then one job by itself."""
+    small = ["data=er", "data.num_nodes=10", "data.num_samples=100", "data.expected_degree=2", "method=exact_gp"]
+    count, walls, rows = 40, {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for launcher in (["basic"], ["processes", "launcher.jobs=2"]):
+            sweep = [f"launcher={launcher[0]}", *launcher[1:], f"data.seed=range({count})", "-m"]
+            walls[launcher[0]] = seconds(lambda: run_command(folder, launcher[0], *small, *sweep))  # noqa: B023
+            rows[launcher[0]] = ResultStore(Path(folder) / launcher[0]).rows().drop_duplicates("run_id")
+        alone = seconds(lambda: run_command(folder, "alone", *small))
+        fit = float(ResultStore(Path(folder) / "alone").rows()["fit_seconds"].iloc[0])
+    assert all(len(each) == count for each in rows.values())
+    yield Figure(f"sweep of {count} jobs, launcher=basic", walls["basic"], "s")
+    yield Figure("  of that per job: fit", float(rows["basic"]["fit_seconds"].mean()), "s")
+    overhead = (walls["basic"] - float(rows["basic"]["fit_seconds"].sum())) / count
+    yield Figure("  of that per job: all but the fit", overhead, "s", 3)
+    yield Figure("  launcher=processes on 2 cores: times faster", walls["basic"] / walls["processes"], "x", 1.8, True)
+    yield Figure("one job by itself: all but the fit", alone - fit, "s")
+
+
+def run_command(folder: str, store: str, *arguments: str) -> None:
+    """Run jobs from the shell in a folder, their rows to a store in it."""
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-m", "experiments.run", f"store.path={store}", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+
+
 def run_job(method: ArcoGP | ExactGP, data: Dataset) -> None:
     posterior = method.fit(data, stream(0, "method"))
     evaluate(posterior, data, names=STRUCTURE, rng=stream(0, "metrics"))
@@ -265,7 +296,7 @@ def rmsprop_fit(data: Dataset, target: int, parents: tuple[int, ...]) -> None:
 
 
 SECTIONS: dict[str, Callable[[], Iterator[Figure]]] = {
-    section.__name__: section for section in (scores, scores_large, accuracy, jobs, fifty_nodes, quality, task2)
+    section.__name__: section for section in (scores, scores_large, accuracy, jobs, fifty_nodes, quality, task2, sweeps)
 }
 
 

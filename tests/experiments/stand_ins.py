@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,6 +61,22 @@ class RandomDag(Method):
         graph = np.triu(rng.random((dataset.num_nodes, dataset.num_nodes)) < 0.5, 1)[np.ix_(order, order)]
         diagnostics = {"steps": 3, "loss": np.float64(1.5), "losses": [1.0, 2.0], "worst": float("inf")}
         return GraphPosterior(graph[None], diagnostics=diagnostics)
+
+
+class Mortal(RandomDag):
+    """A random DAG after a while; mode `die` kills the process of the job, only once if `only_once` is a new file."""
+
+    def __init__(self, seconds: float = 0.0, mode: str = "fit", only_once: str | None = None) -> None:
+        super().__init__(mode=mode if mode != "die" else "fit")  # type: ignore[arg-type]
+        self.seconds, self.dies, self.only_once = seconds, mode == "die", only_once
+
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Posterior:
+        time.sleep(self.seconds)
+        if self.dies and not (self.only_once and Path(self.only_once).exists()):
+            if self.only_once:
+                Path(self.only_once).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._fit(dataset, rng)
 
 
 class Queried(Method):

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from shell import from_the_shell
 
-from experiments.command import CONFIGS
 from experiments.store import ResultStore
 
 
@@ -103,7 +101,10 @@ def test_a_sweep_goes_on_after_a_failure_and_ends_with_an_exit_code(command, sta
     swept = command(*stand_in_method, *small("method.mode=crash,invalid,fit", "hydra.sweep.dir=sweep"), flag="-m")
     assert swept.code == 1
     assert sorted(statuses()) == ["failed", "invalid", "ok"]
-    assert swept.err.splitlines()[-1] == "error: 2 of 3 jobs did not finish (1 failed, 1 invalid); see sweep"
+    assert (
+        swept.err.splitlines()[-1]
+        == "error: 2 of 3 jobs did not finish (1 failed, 1 invalid), 1 ran, 0 skipped; see sweep"
+    )
     assert len(swept.err.splitlines()) == 3
     assert [line.split() for line in swept.out.splitlines()[-4:]] == [
         ["mean", "over", "seeds", "jobs", "eshd", "fit", "s"],
@@ -120,10 +121,11 @@ def test_a_sweep_counts_its_own_jobs_alone(command, stand_in_method):
     assert command(*stand_in_method, *small("method.mode=crash", "seed=0,1,2"), "hydra.sweep.dir=sweep", flag="-m").code
     again = command(*stand_in_method, *small("seed=0,1", "hydra.sweep.dir=sweep"), flag="-m")
     assert (again.code, again.err) == (0, "")
-    assert again.out.splitlines()[-1].split()[:3] == ["all", "jobs", "2/2"]
+    assert again.out.splitlines()[-1] == "2 jobs: 2 ran, 0 skipped, 0 failed"
+    assert again.out.splitlines()[-2].split()[:3] == ["all", "jobs", "2/2"]
     swept = command(*stand_in_method, *small("method.mode=crash,fit", *shared), flag="-m")
     assert swept.code == 1
-    assert swept.err.splitlines()[-1] == "error: 1 of 2 jobs did not finish (1 failed); see sweep"
+    assert swept.err.splitlines()[-1] == "error: 1 of 2 jobs did not finish (1 failed), 0 ran, 1 skipped; see sweep"
     assert [line.split()[:2] for line in swept.out.splitlines()[-2:]] == [
         ["method.mode=crash", "0/1"],
         ["method.mode=fit", "1/1"],
@@ -177,19 +179,6 @@ def test_an_interrupt_ends_with_130_and_stores_nothing(command, stand_in_method)
     assert ended.code == 130
     assert len(ended.err.splitlines()) == 1
     assert statuses() == []
-
-
-def from_the_shell(folder, *arguments):
-    """Start the command line in a folder whose modules come first."""
-    paths = os.pathsep.join([str(folder), str(CONFIGS.parent), str(Path(__file__).parent)])
-    return subprocess.Popen(
-        [sys.executable, "-m", "experiments.run", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def interrupt_at(file, process, number):

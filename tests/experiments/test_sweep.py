@@ -112,7 +112,22 @@ def test_jobs_in_other_processes_count_and_those_that_left_nothing_were_killed(t
         sweep.on_multirun_end(sweep_config(tmp_path, 0, store))
     out, err = capsys.readouterr()
     assert [line[:2] for line in lines(out)[1:]] == [["method=m0", "1/1"], ["method=m9", "0/1"], ["method=m10", "0/1"]]
-    assert err == "error: 2 of 3 jobs did not finish (1 killed, 1 timeout); see sweep\n"
+    assert err == "error: 2 of 3 jobs did not finish (1 killed, 1 timeout), 1 ran, 0 skipped; see sweep\n"
+
+
+def test_jobs_that_never_began_count(tmp_path, store, capsys):
+    sweep = SweepOutcome()
+    sweep.expect({number: [f"method=m{number}"] for number in range(3)})
+    copy = pickle.loads(pickle.dumps(sweep))
+    copy.on_job_start(sweep_config(tmp_path, 1, store))
+    assert sweep.begun(sweep_config(tmp_path, 0, store)) == {1}
+    done = JobReturn(_return_value=Ended("skipped", "a"), status=JobStatus.COMPLETED)
+    copy.on_job_end(sweep_config(tmp_path, 1, store), done)
+    with pytest.raises(SystemExit, match="1"):
+        sweep.on_multirun_end(sweep_config(tmp_path, 0, store))
+    out, err = capsys.readouterr()
+    assert [line[:2] for line in lines(out)[1:]] == [["method=m0", "0/1"], ["method=m1", "1/1"], ["method=m2", "0/1"]]
+    assert err == "error: 2 of 3 jobs did not finish (2 not run), 0 ran, 1 skipped; see sweep\n"
 
 
 def test_a_table_that_fails_does_not_hide_the_jobs_that_did(tmp_path, store, monkeypatch):

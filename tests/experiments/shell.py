@@ -1,0 +1,24 @@
+"""The command line started from the shell, with the stand-ins at hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from experiments.command import CONFIGS
+
+
+def from_the_shell(folder: Path, *arguments: str, own_session: bool = False) -> subprocess.Popen[str]:
+    """Start the command line in a folder whose modules come first."""
+    paths = os.pathsep.join([str(folder), str(CONFIGS.parent), str(Path(__file__).parent)])
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments.run", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=own_session,
+    )
