@@ -17,19 +17,22 @@ from experiments.job import Job, job_columns
 from experiments.outcome import POSTERIOR, Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
 from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
 from experiments.store import ResultStore, StoreWriteError
+from experiments.tracking import tracking_of
 
 
-def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path) -> Ended:
+def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path, sweep: str | None = None) -> Ended:
     """Run the job that a composed config describes and report to the terminal.
 
     A job that is in the store with status ok is skipped unless `force`. Rows go to the store, files to `run_dir`.
     Bad input ends in one line on stderr, and in a row of status invalid if the job had begun, that is if its config
     was in order and the store could be written to. A method that reaches its time limit ends in one line, a row of
     status timeout and what it said in `run_dir/error.log`; any other error likewise, with status failed and the
-    traceback. Numbers that `run_dir` holds of this job are kept where it is skipped.
+    traceback. Numbers that `run_dir` holds of this job are kept where it is skipped. Tracking is told of every job that
+    has begun, as one of `sweep` if that is its name.
     """
     try:
         job = Job.from_config(cfg, method_name, data_name)
+        tracking = tracking_of(job)
         store = ResultStore(job.store_path)
         if store.done(job.job_id) and not job.force:
             if not holds_numbers(run_dir, job.job_id):
@@ -51,21 +54,8 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
         "started_at": datetime.now(UTC),
         "device": str(job.method.get("device") or "cpu"),
     }
-    run = _Run(job, store, run_dir, columns)
-    try:
-        return _fit_and_store(run)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except InvalidInput as error:
-        return _record_end(run, "invalid", one_line(error), one_line(error))
-    except MethodFailed as error:
-        run.columns["peak_memory_mb"] = error.peak_memory_mb
-        status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
-        return _record_end(run, status, reason, f"{method_name} on {data_name}: {reason}; see {log_traceback(run_dir)}")
-    except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
-        reason = _reason(error, job)
-        log = log_traceback(run_dir)
-        return _record_end(run, "failed", reason, f"{method_name} on {data_name} failed, {reason}; see {log}")
+    with tracking.job(job, run_dir, sweep):
+        return _attempt(_Run(job, store, run_dir, columns))
 
 
 @dataclass(frozen=True)
@@ -79,6 +69,24 @@ class _Run:
 
     def append(self, rows: list[dict[str, Any]]) -> int:
         return self.store.append([{**self.columns, **row} for row in rows])
+
+
+def _attempt(run: _Run) -> Ended:
+    what = f"{run.job.method_name} on {run.job.data_name}"
+    try:
+        return _fit_and_store(run)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except InvalidInput as error:
+        return _record_end(run, "invalid", one_line(error), one_line(error))
+    except MethodFailed as error:
+        run.columns["peak_memory_mb"] = error.peak_memory_mb
+        status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
+        return _record_end(run, status, reason, f"{what}: {reason}; see {log_traceback(run.run_dir)}")
+    except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
+        reason = _reason(error, run.job)
+        log = log_traceback(run.run_dir)
+        return _record_end(run, "failed", reason, f"{what} failed, {reason}; see {log}")
 
 
 def _fit_and_store(run: _Run) -> Ended:
