@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from experiments.execute import execute
 from experiments.outcome import INVALID, Ended, complain, one_line
+from experiments.progress import close
 
 OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps apart runs that start at once
 OmegaConf.register_new_resolver("flat", lambda choice: choice.replace("/", "-"), replace=True)  # arco_gp/k4
@@ -48,14 +49,20 @@ def run(cfg: DictConfig) -> Ended:
 def command() -> None:
     """Run the command line, with one line on stderr for whatever is wrong with it."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":  # asked for tracebacks
-        run()
+        try:
+            run()
+        finally:
+            close()
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets Hydra's errors through to the handlers here
     try:
         run()
     except Exception as error:  # from Hydra, before a job began; jobs do not raise
+        close()
         complain(explain(error))
         sys.exit(INVALID)
+    finally:
+        close()
 
 
 def explain(error: Exception) -> str:

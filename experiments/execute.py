@@ -15,6 +15,7 @@ from baselines.isolation import MethodFailed, MethodTimeout
 from bci.errors import InvalidInput
 from experiments.job import Job, job_columns
 from experiments.outcome import POSTERIOR, Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
+from experiments.progress import enter, running_job
 from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
 from experiments.store import ResultStore, StoreWriteError
 from experiments.tracking import tracking_of
@@ -54,7 +55,8 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path,
         "started_at": datetime.now(UTC),
         "device": str(job.method.get("device") or "cpu"),
     }
-    with tracking.job(job, run_dir, sweep):
+    label = f"{method_name} on {data_name}, seed {job.seed}"
+    with running_job(label), tracking.job(job, run_dir, sweep):
         return _attempt(_Run(job, store, run_dir, columns))
 
 
@@ -95,6 +97,7 @@ def _fit_and_store(run: _Run) -> Ended:
     from experiments.report import table, write_numbers, write_pictures, write_posterior
 
     result = fit_and_evaluate(run.job, run.columns)
+    enter("store")
     write_posterior(result, run.run_dir)
     write_numbers(run.job, result, run.run_dir)
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
@@ -16,6 +17,7 @@ from omegaconf import DictConfig
 
 from bci.errors import InvalidInput
 from experiments.outcome import FAILED, FINISHED, Ended, complain, say
+from experiments.progress import EndedJob, close, job_began, job_ended, number_of_jobs, open_sweep
 from experiments.store import ResultStore, latest
 
 if TYPE_CHECKING:
@@ -34,16 +36,24 @@ class SweepOutcome(Callback):
 
     def __init__(self) -> None:
         self._name = f".jobs-{uuid.uuid4().hex}"  # of the folder of notes, which is there until the sweep ends
+        self._started = 0.0  # of the job in this process, since the epoch
+
+    def on_multirun_start(self, config: DictConfig, **_: object) -> None:
+        open_sweep(self._folder(config), number_of_jobs(config))
 
     def on_job_start(self, config: DictConfig, **_: object) -> None:
         if config.hydra.mode == RunMode.MULTIRUN:
-            self._note(config, Ended("killed", None))  # until it ends
+            self._started = time.time()
+            self._note(config, Ended("killed", None), None)  # until it ends
+            job_began()
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: object) -> None:
         if config.hydra.mode == RunMode.MULTIRUN and job_return.status == JobStatus.COMPLETED:
-            self._note(config, job_return.return_value)
+            self._note(config, job_return.return_value, time.time() - self._started)
+            job_ended()
 
     def on_multirun_end(self, config: DictConfig, **_: object) -> None:
+        close()
         notes = sorted(self._folder(config).glob("*.json"), key=lambda note: int(note.stem))
         jobs = [EndedJob(**json.loads(note.read_text(encoding="utf-8"))) for note in notes]
         shutil.rmtree(self._folder(config), ignore_errors=True)
@@ -59,23 +69,15 @@ class SweepOutcome(Callback):
                 complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}); see {see}")
                 raise SystemExit(FAILED)
 
-    def _note(self, config: DictConfig, ended: Ended) -> None:
+    def _note(self, config: DictConfig, ended: Ended, seconds: float | None) -> None:
         pairs = (str(override).partition("=") for override in config.hydra.overrides.task)
-        job = EndedJob({key: value for key, _, value in pairs}, ended.job_id, ended.status)
+        job = EndedJob({key: value for key, _, value in pairs}, ended.job_id, ended.status, self._started, seconds)
         folder = self._folder(config)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{config.hydra.job.num}.json").write_text(json.dumps(job._asdict()), encoding="utf-8")
 
     def _folder(self, config: DictConfig) -> Path:
         return Path(config.hydra.runtime.cwd) / config.hydra.sweep.dir / self._name
-
-
-class EndedJob(NamedTuple):
-    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended; `killed` if it did not."""
-
-    overrides: dict[str, str]
-    job_id: str | None
-    status: str
 
 
 def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,16 +86,21 @@ class WandbTracking:
         if self.mode == "disabled":
             yield
             return
-        attempt = _Attempt()
-        run = attempt(lambda: self._start(job, run_dir, sweep))
+        warnings = _OneWarning()
+        run = None
+        with warnings:
+            run = self._start(job, run_dir, sweep)
+        outcome = {"status": "interrupted"}
         try:
             yield
-        except BaseException as error:  # an interrupt: the job has no outcome
-            attempt(lambda: _end(run, {"status": "interrupted", "error": type(error).__name__}))
-            raise
-        outcome = attempt(lambda: _outcome(run_dir)) or {}
-        attempt(lambda: _log(run, outcome, run_dir, job.job_id))
-        attempt(lambda: _end(run, outcome))
+            with warnings:
+                outcome = _outcome(run_dir)
+                if run is not None:
+                    _log(run, outcome, run_dir, job.job_id)
+        finally:
+            with warnings:
+                if run is not None:
+                    _end(run, outcome)
 
     def _start(self, job: Job, run_dir: Path, sweep: str | None) -> Run:
         if importlib.util.find_spec("wandb") is None:
@@ -108,7 +114,7 @@ class WandbTracking:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):  # wandb would write elsewhere
             raise PermissionError(f"{folder} cannot be written to")
-        return wandb.init(
+        run = wandb.init(
             id=job.job_id,
             resume="allow",
             reinit="create_new",
@@ -135,6 +141,9 @@ class WandbTracking:
                 finish_timeout_raises=True,
             ),
         )
+        for handler in logging.getLogger("wandb").handlers:  # else a full disk is told of by the logging as well
+            handler.handleError = _ignore  # type: ignore[method-assign]
+        return run
 
 
 def tracking_of(job: Job) -> Tracking:
@@ -146,26 +155,29 @@ def tracking_of(job: Job) -> Tracking:
     return build("tracking", job.tracking, Tracking) if job.tracking else NoTracking()  # type: ignore[type-abstract]
 
 
+def _ignore(_: logging.LogRecord) -> None:
+    """Leave out what cannot be written to wandb's own log."""
+
+
 class _NotTracked(Exception):
     """Says itself why, and what to do."""
 
 
-class _Attempt:
-    """Calls functions until one raises; that is the one warning, and the others are not called."""
+class _OneWarning:
+    """A context, to be entered again and again, in which the first exception is a warning and others are nothing."""
 
     def __init__(self) -> None:
-        self._failed = False
+        self._warned = False
 
-    def __call__(self, function: Callable[[], Any]) -> Any:  # noqa: ANN401
-        if self._failed:
-            return None
-        try:
-            return function()
-        except Exception as error:
-            self._failed = True
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Exception) and not self._warned:
+            self._warned = True
             reason = one_line(error) if isinstance(error, _NotTracked) else f"{type(error).__name__}: {one_line(error)}"
             warn(f"tracking: this job is not or not fully tracked, its results are not affected: {reason}")
-        return None
+        return isinstance(error, Exception)
 
 
 def _config(job: Job) -> dict[str, Any]:
