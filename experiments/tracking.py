@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from bci.errors import InvalidInput
 from experiments.build import build
 from experiments.job import Job
 from experiments.outcome import OUTCOME, one_line, warn
+from experiments.wandb_log import is_complete
 
 if TYPE_CHECKING:
     from wandb import Run
@@ -25,7 +27,7 @@ _SERIES = {"losses": "orders/loss", "effective_sample_sizes": "orders/effective_
 _NUMBERS = ("fit_seconds", "eval_seconds", "peak_memory_mb")
 _TABLE = "edge_probabilities.csv"
 _PICTURES = ("edge_probabilities.png", "graph.png")
-_START_SECONDS, _END_SECONDS = 20, 60  # patience with the network
+_START_SECONDS, _END_SECONDS, _WRITE_SECONDS = 20, 60, 20  # patience with the network and the disk
 
 
 @runtime_checkable
@@ -228,7 +230,16 @@ def _log(run: Run, outcome: Mapping[str, Any], run_dir: Path, job_id: str) -> No
 def _end(run: Run, outcome: Mapping[str, Any]) -> None:
     run.summary["status"] = outcome["status"]
     run.summary["error"] = outcome.get("error")  # also None, as a resumed run may hold one
-    written = Path(run.settings.sync_file)
+    written = Path(run.settings.sync_file) if run.offline else None
     run.finish(exit_code=0 if outcome["status"] == "ok" else 1)
-    if not written.exists():
-        raise OSError(f"{written} was not written")
+    if written is not None:
+        _wait_for(written)
+
+
+def _wait_for(written: Path) -> None:
+    """Wait for the file of a finished run, which another process still writes to; it may also be unable to."""
+    until = time.monotonic() + _WRITE_SECONDS
+    while not is_complete(written):
+        if time.monotonic() > until:
+            raise OSError(f"{written} is not complete; is the disk full?")
+        time.sleep(0.005)

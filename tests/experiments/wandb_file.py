@@ -1,19 +1,13 @@
-"""What is in a `.wandb` file: records of wandb's protocol in LevelDB's log format."""
+"""What is in the `.wandb` file of a run, decoded."""
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wandb.proto import wandb_internal_pb2
-
-_BLOCK, _HEADER = 32768, 7  # bytes; the file begins with seven of its own, in its first block
-_FULL, _FIRST, _LAST = 1, 2, 4
+from experiments.wandb_log import records
 
 
 @dataclass
@@ -29,10 +23,9 @@ class WandbRun:
 
 
 def read_run(file: Path) -> WandbRun:
-    """Read all records of a run; a damaged file raises."""
+    """Read all records of a run."""
     read = WandbRun()
-    for content in _records(file.read_bytes()):
-        record = wandb_internal_pb2.Record.FromString(content)
+    for record in records(file):
         if record.HasField("run"):
             read.run = record.run
             read.config |= _items(record.run.config.update)
@@ -53,19 +46,3 @@ def read_run(file: Path) -> WandbRun:
 
 def _items(items: Any) -> dict[str, Any]:
     return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
-
-
-def _records(content: bytes) -> Iterator[bytes]:
-    assert content[:4] == b":W&B"
-    at, parts = _HEADER, b""
-    while at + _HEADER <= len(content):
-        if _BLOCK - at % _BLOCK < _HEADER:
-            at += _BLOCK - at % _BLOCK
-            continue
-        checksum, length, kind = struct.unpack("<IHB", content[at : at + _HEADER])
-        part = content[at + _HEADER : at + _HEADER + length]
-        assert checksum == zlib.crc32(bytes([kind]) + part)
-        parts = part if kind in (_FULL, _FIRST) else parts + part
-        if kind in (_FULL, _LAST):
-            yield parts
-        at += _HEADER + length
