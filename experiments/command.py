@@ -39,7 +39,7 @@ def run(cfg: DictConfig) -> Ended:
         ended = Ended("invalid", None)
     else:
         method_name, data_name = file_name(choices.get("method")), file_name(choices.get("data"))
-        sweep = _sweep_name(choices.get("experiment"), context.sweep.dir) if context.mode == RunMode.MULTIRUN else None
+        sweep = sweep_name(choices.get("experiment"), context.sweep.dir) if context.mode == RunMode.MULTIRUN else None
         ended = execute(cfg, method_name=method_name, data_name=data_name, run_dir=run_dir, sweep=sweep)
     if context.mode == RunMode.RUN:
         sys.exit(ended.code)
@@ -108,7 +108,7 @@ def file_name(choice: str | None) -> str:
     return (choice or "").partition("/")[0]
 
 
-def _sweep_name(experiment: str | None, folder: str) -> str:
+def sweep_name(experiment: str | None, folder: str) -> str:
     """The experiment, which stays the same when the sweep is started again, or else the folder of the sweep."""
     date, name = Path(folder).parts[-2:] if len(Path(folder).parts) > 1 else ("", Path(folder).name)
     return experiment or (f"{date}/{name}" if re.fullmatch(r"\d{4}-\d\d-\d\d", date) else name)

@@ -14,7 +14,7 @@ import pytest
 import wandb
 from wandb_file import read_run
 
-from experiments.command import CONFIGS
+from experiments.command import CONFIGS, sweep_name
 from experiments.store import ResultStore
 
 ARCO = {"_target_": "bci.arco_gp.ArcoGP", "max_parents": 1, "steps": 3, "num_orders": 5, "patience": 0}
@@ -237,6 +237,19 @@ def test_the_jobs_of_a_sweep_are_runs_of_one_group(command, tmp_path):
     assert [run.run.run_group for run in of_jobs] == ["nightly"] * 2
     assert [run.config["seed"] for run in of_jobs] == [0, 1]
     assert [run.run.run_id for run in of_jobs] == pd.unique(ResultStore("store").rows()["job_id"]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("experiment", "folder", "name"),
+    [
+        (None, "multirun/2025-01-31/10-20-30-123456", "2025-01-31/10-20-30-123456"),
+        (None, "/results/nightly", "nightly"),
+        (None, "nightly", "nightly"),
+        ("quick/main_cd", "multirun/2025-01-31/10-20-30-123456", "quick/main_cd"),
+    ],
+)
+def test_a_sweep_is_named_by_its_experiment_or_its_folder(experiment, folder, name):
+    assert sweep_name(experiment, folder) == name
 
 
 def test_no_tracking_is_the_default(command, tmp_path, monkeypatch):
