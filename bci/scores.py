@@ -12,12 +12,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from bci.counting import counted
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.kernels import NormalInverseGamma
 from bci.map_estimation import MapProblem
 from bci.parent_sets import ParentSets
-from bci.progress import counted
 
 LikelihoodWeight = Literal["full", "per_sample"]
 

@@ -16,7 +16,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
-from bci.progress import reporting
+from bci.counting import reporting
 from experiments.live_lines import LiveLines, is_terminal
 from experiments.outcome import FINISHED
 

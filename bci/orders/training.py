@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bci.counting import counted
 from bci.orders.sequential import TrainableOrders
-from bci.progress import counted
 
 OrderWeights = Literal["paper", "importance"]
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bci.progress import counted, reporting
+from bci.counting import counted, reporting
 
 
 def test_a_report_comes_before_each_item_and_nothing_is_drawn(capsys):
