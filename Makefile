@@ -16,7 +16,7 @@ setup: $(INSTALLED) ## make .venv with the versions pinned in constraints.txt
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[baselines,launchers,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[baselines,launchers,tracking,dev]'
 	@touch $@
 
 setup-ray: $(RAY_INSTALLED) ## add Ray and its launcher to .venv

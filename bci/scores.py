@@ -11,8 +11,8 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
+from bci.counting import counted
 from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.kernels import NormalInverseGamma
@@ -74,7 +74,7 @@ def score_parent_sets(
     # Nodes with the same rows are targets of the same kernel matrices.
     patterns, pattern_of = torch.unique(intervened, dim=1, return_inverse=True)
     work = [(pattern, batch) for pattern in range(patterns.shape[1]) for batch in batches]
-    for pattern, batch in tqdm(work, desc="parent sets", unit="batch", leave=False, disable=None):
+    for pattern, batch in counted(work, "parent sets", "batch"):
         rows = ~patterns[:, pattern]
         nodes = torch.nonzero(pattern_of == pattern)[:, 0]
         members = parent_sets.padded_members[batch, : int(parent_sets.sizes[batch[0]])].to(device)

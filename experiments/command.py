@@ -21,6 +21,7 @@ from bci.errors import InvalidInput
 from experiments.execute import execute
 from experiments.launchers import INSTALL
 from experiments.outcome import INVALID, Ended, complain, one_line
+from experiments.progress import close
 
 OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps apart runs that start at once
 OmegaConf.register_new_resolver("flat", lambda choice: choice.replace("/", "-"), replace=True)  # arco_gp/k4
@@ -41,7 +42,8 @@ def run(cfg: DictConfig) -> Ended:
         ended = Ended("invalid", None)
     else:
         method_name, data_name = file_name(choices.get("method")), file_name(choices.get("data"))
-        ended = execute(cfg, method_name=method_name, data_name=data_name, run_dir=run_dir)
+        sweep = sweep_name(choices.get("experiment"), context.sweep.dir) if context.mode == RunMode.MULTIRUN else None
+        ended = execute(cfg, method_name=method_name, data_name=data_name, run_dir=run_dir, sweep=sweep)
     if context.mode == RunMode.RUN:
         sys.exit(ended.code)
     return ended  # a job of a sweep must not stop the others; `SweepOutcome` sees to the exit code
@@ -51,14 +53,20 @@ def command() -> None:
     """Run the command line, with one line on stderr for whatever is wrong with it."""
     sys.argv[1:] = sweepable(sys.argv[1:])
     if os.environ.get("HYDRA_FULL_ERROR") == "1":  # asked for tracebacks
-        run()
+        try:
+            run()
+        finally:
+            close()
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets Hydra's errors through to the handlers here
     try:
         run()
     except Exception as error:  # from Hydra, before a job began; jobs do not raise
+        close()
         complain(explain(error))
         sys.exit(INVALID)
+    finally:
+        close()
 
 
 def sweepable(arguments: Sequence[str]) -> list[str]:
@@ -136,6 +144,12 @@ def _as_sweep(override: Override | None) -> str:
 def file_name(choice: str | None) -> str:
     """The file that a chosen config is or is a variant of: `arco_gp` for arco_gp and for arco_gp/k4."""
     return (choice or "").partition("/")[0]
+
+
+def sweep_name(experiment: str | None, folder: str) -> str:
+    """The experiment, which stays the same when the sweep is started again, or else the folder of the sweep."""
+    date, name = Path(folder).parts[-2:] if len(Path(folder).parts) > 1 else ("", Path(folder).name)
+    return experiment or (f"{date}/{name}" if re.fullmatch(r"\d{4}-\d\d-\d\d", date) else name)
 
 
 def _options(group: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +17,13 @@ from bci.errors import InvalidInput
 from experiments.claims import claim
 from experiments.job import Job, job_columns
 from experiments.outcome import POSTERIOR, Ended, complain, holds_numbers, log_traceback, one_line, say, write_outcome
+from experiments.progress import enter, running_job
 from experiments.provenance import peak_memory_mb, provenance, reset_peak_memory
 from experiments.store import ResultStore, StoreWriteError
+from experiments.tracking import tracking_of
 
 
-def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path) -> Ended:
+def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path, sweep: str | None = None) -> Ended:
     """Run the job that a composed config describes and report to the terminal.
 
     A job that is in the store with status ok is skipped unless `force`. Rows go to the store, files to `run_dir`.
@@ -28,10 +31,12 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
     was in order and the store could be written to. A method that reaches its time limit ends in one line, a row of
     status timeout and what it said in `run_dir/error.log`; any other error likewise, with status failed and the
     traceback. Numbers that `run_dir` holds of this job are kept where it is skipped. A job that another process works
-    on is waited for, and skipped if that one finished it.
+    on is waited for, and skipped if that one finished it. Tracking is told of every job that has begun, as one of
+    `sweep` if that is its name.
     """
     try:
         job = Job.from_config(cfg, method_name, data_name)
+        tracking = tracking_of(job)
         store = ResultStore(job.store_path)
         if store.done(job.job_id) and not job.force:
             return _skip(job, run_dir)
@@ -45,12 +50,11 @@ def execute(cfg: DictConfig, *, method_name: str, data_name: str, run_dir: Path)
     with claim(store.path, job.job_id, waiting=lambda: say(waiting)):
         if not job.force and _stored_meanwhile(store, job.job_id):
             return _skip(job, run_dir)
-        return _run_claimed(job, store, run_dir)
+        return _run_claimed(job, store, run_dir, tracking.job(job, run_dir, sweep))
 
 
-def _run_claimed(job: Job, store: ResultStore, run_dir: Path) -> Ended:
+def _run_claimed(job: Job, store: ResultStore, run_dir: Path, tracked: AbstractContextManager[None]) -> Ended:
     (run_dir / POSTERIOR).unlink(missing_ok=True)  # of another job in the same folder
-    method_name, data_name = job.method_name, job.data_name
     reset_peak_memory()
     columns = {
         **job_columns(job),
@@ -59,21 +63,8 @@ def _run_claimed(job: Job, store: ResultStore, run_dir: Path) -> Ended:
         "started_at": datetime.now(UTC),
         "device": str(job.method.get("device") or "cpu"),
     }
-    run = _Run(job, store, run_dir, columns)
-    try:
-        return _fit_and_store(run)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except InvalidInput as error:
-        return _record_end(run, "invalid", one_line(error), one_line(error))
-    except MethodFailed as error:
-        run.columns["peak_memory_mb"] = error.peak_memory_mb
-        status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
-        return _record_end(run, status, reason, f"{method_name} on {data_name}: {reason}; see {log_traceback(run_dir)}")
-    except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
-        reason = _reason(error, job)
-        log = log_traceback(run_dir)
-        return _record_end(run, "failed", reason, f"{method_name} on {data_name} failed, {reason}; see {log}")
+    with running_job(f"{job.method_name} on {job.data_name}, seed {job.seed}"), tracked:
+        return _attempt(_Run(job, store, run_dir, columns))
 
 
 def _skip(job: Job, run_dir: Path) -> Ended:
@@ -104,12 +95,31 @@ class _Run:
         return self.store.append([{**self.columns, **row} for row in rows])
 
 
+def _attempt(run: _Run) -> Ended:
+    what = f"{run.job.method_name} on {run.job.data_name}"
+    try:
+        return _fit_and_store(run)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except InvalidInput as error:
+        return _record_end(run, "invalid", one_line(error), one_line(error))
+    except MethodFailed as error:
+        run.columns["peak_memory_mb"] = error.peak_memory_mb
+        status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
+        return _record_end(run, status, reason, f"{what}: {reason}; see {log_traceback(run.run_dir)}")
+    except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
+        reason = _reason(error, run.job)
+        log = log_traceback(run.run_dir)
+        return _record_end(run, "failed", reason, f"{what} failed, {reason}; see {log}")
+
+
 def _fit_and_store(run: _Run) -> Ended:
     # Imported here, as torch takes seconds that a skipped job need not spend.
     from experiments.fit import fit_and_evaluate, metric_rows
     from experiments.report import table, write_numbers, write_pictures, write_posterior
 
     result = fit_and_evaluate(run.job, run.columns)
+    enter("store")
     write_posterior(result, run.run_dir)
     write_numbers(run.job, result, run.run_dir)
     try:

@@ -17,6 +17,7 @@ from bci.posterior import Posterior
 from bci.randomness import stream
 from experiments.build import build, check_settings, naming_keys
 from experiments.job import Job, dataset_columns
+from experiments.progress import enter
 from experiments.provenance import peak_memory_mb
 
 
@@ -50,10 +51,12 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
     dataset = _dataset(job.data)
     columns |= dataset_columns(dataset)
 
+    enter("fit")
     start = time.perf_counter()
     with naming_keys("method", job.method):
         posterior = method.fit(dataset, stream(job.seed, "method"))
     columns["fit_seconds"] = time.perf_counter() - start
+    enter("evaluate")
     start = time.perf_counter()
     metrics = evaluate(posterior, dataset, rng=stream(job.seed, "metrics"), **job.metrics)
     columns["eval_seconds"] = time.perf_counter() - start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,11 @@ class Job:
     store_path: Path
     force: bool
     job_id: str
+    tracking: Settings = field(default_factory=dict)
 
     @classmethod
     def from_config(cls, cfg: DictConfig, method_name: str, data_name: str) -> Job:
-        """Resolve and check a composed config (keys data, method, metrics, seed, store, force).
+        """Resolve and check a composed config (keys data, method, metrics, seed, store, force, and tracking if any).
 
         Raises:
             InvalidInput: a value is missing, cannot be resolved or has the wrong type, or a data file cannot be read.
@@ -46,6 +47,9 @@ class Job:
                 raise InvalidInput(
                     f"{group}: expected a group of settings, got {got!r}; leave it as in conf/config.yaml"
                 )
+        tracking = settings.get("tracking") or {}
+        if not isinstance(tracking, dict):
+            raise InvalidInput(f"tracking: expected a group of settings, got {tracking!r}; set tracking=none")
         seed, force, store = settings.get("seed"), settings.get("force"), settings["store"].get("path")
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
             raise InvalidInput(f"seed: expected a whole number from 0 to {2**63 - 1}, got {seed!r}; set seed=0")
@@ -63,6 +67,7 @@ class Job:
             store_path=Path(store),
             force=force,
             job_id=job_id(cfg, method_name, data_name),
+            tracking=tracking,
         )
 
 

@@ -39,6 +39,12 @@ def complain(message: str) -> None:
     sys.stderr.flush()
 
 
+def warn(message: str) -> None:
+    """Write one line that begins with `warning:` to stderr."""
+    sys.stderr.write(f"warning: {message}\n")
+    sys.stderr.flush()
+
+
 def one_line(error: BaseException) -> str:
     """The message of an exception in one line."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
@@ -17,6 +18,7 @@ from omegaconf import DictConfig
 
 from bci.errors import InvalidInput
 from experiments.outcome import FAILED, FINISHED, Ended, complain, say
+from experiments.progress import EndedJob, close, job_began, job_ended, number_of_jobs, open_sweep
 from experiments.store import ResultStore, latest
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class SweepOutcome(Callback):
     def __init__(self) -> None:
         self._name = f".jobs-{uuid.uuid4().hex}"  # of the folder of notes, which is there until the sweep ends
         self._expected: dict[int, list[str]] = {}
+        self._started = 0.0  # of the job in this process, since the epoch
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_expected": {}}  # copies do without the overrides of all jobs
@@ -48,15 +51,22 @@ class SweepOutcome(Callback):
         """The numbers of the jobs that began."""
         return {int(note.stem) for note in self._folder(config).glob("*.json")}
 
+    def on_multirun_start(self, config: DictConfig, **_: object) -> None:
+        open_sweep(self._folder(config), number_of_jobs(config))
+
     def on_job_start(self, config: DictConfig, **_: object) -> None:
         if config.hydra.mode == RunMode.MULTIRUN:
-            self._note(config, Ended("killed", None))  # until it ends
+            self._started = time.time()
+            self._note(config, Ended("killed", None), None)  # until it ends
+            job_began()
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: object) -> None:
         if config.hydra.mode == RunMode.MULTIRUN and job_return.status == JobStatus.COMPLETED:
-            self._note(config, job_return.return_value)
+            self._note(config, job_return.return_value, time.time() - self._started)
+            job_ended()
 
     def on_multirun_end(self, config: DictConfig, **_: object) -> None:
+        close()
         notes = {number: self._folder(config) / f"{number}.json" for number in self.begun(config)}
         ended = {number: EndedJob(**json.loads(note.read_text(encoding="utf-8"))) for number, note in notes.items()}
         lost = {number: EndedJob(_pairs(overrides), None, "not run") for number, overrides in self._expected.items()}
@@ -78,8 +88,9 @@ class SweepOutcome(Callback):
                 complain(f"{len(unfinished)} of {len(jobs)} jobs did not finish ({counts}), {done}; see {see}")
                 raise SystemExit(FAILED)
 
-    def _note(self, config: DictConfig, ended: Ended) -> None:
-        job = EndedJob(_pairs(config.hydra.overrides.task), ended.job_id, ended.status)
+    def _note(self, config: DictConfig, ended: Ended, seconds: float | None) -> None:
+        pairs = _pairs(config.hydra.overrides.task)
+        job = EndedJob(pairs, ended.job_id, ended.status, self._started, seconds)
         folder = self._folder(config)
         folder.mkdir(parents=True, exist_ok=True)
         note = folder / f"{config.hydra.job.num}.json"
@@ -89,17 +100,6 @@ class SweepOutcome(Callback):
 
     def _folder(self, config: DictConfig) -> Path:
         return Path(config.hydra.runtime.cwd) / config.hydra.sweep.dir / self._name
-
-
-class EndedJob(NamedTuple):
-    """A job of a sweep: its overrides, key to value, its id if it had one, and how it ended.
-
-    If it did not end, it was `killed`, or `not run` if it did not even begin.
-    """
-
-    overrides: dict[str, str]
-    job_id: str | None
-    status: str
 
 
 def _pairs(overrides: Iterable[str]) -> dict[str, str]:

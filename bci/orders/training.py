@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
+from bci.counting import counted
 from bci.orders.sequential import TrainableOrders
 
 OrderWeights = Literal["paper", "importance"]
@@ -79,7 +79,7 @@ def train_orders(
     losses: list[float] = []
     sizes: list[float] = []
     baseline, smoothed, best, best_step = 0.0, 0.0, np.inf, 0
-    for step in tqdm(range(settings.steps), desc="orders", unit="step", leave=False, disable=None):
+    for step in counted(range(settings.steps), "orders", "step"):
         orders = model.sample(settings.orders_per_step, rng)
         log_prob = model.log_prob(orders)
         evidence = log_evidence(orders)

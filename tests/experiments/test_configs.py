@@ -15,7 +15,7 @@ from experiments.build import check_settings
 from experiments.command import CONFIGS, file_name
 from experiments.job import job_id
 
-BUILT = [*CONFIGS.glob("data/*.yaml"), *CONFIGS.glob("method/*.yaml")]
+BUILT = [path for group in ("data", "method", "tracking") for path in CONFIGS.glob(f"{group}/*.yaml")]
 VARIANTS = list(CONFIGS.glob("method/*/*.yaml"))
 
 
