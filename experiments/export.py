@@ -7,17 +7,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, parquet
 
 from bci.errors import InvalidInput
+from experiments.arguments import key_values, whole_number
 from experiments.outcome import INVALID, complain, one_line, say
-from experiments.store import ResultStore
+from experiments.store import DEFAULT_STORE, ResultStore
 
 USAGE = "python -m experiments.export store.path=DIR out=FILE.csv|.parquet [version=N]"
-DEFAULT_STORE = "results/store"
 _WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {".csv": csv.write_csv, ".parquet": parquet.write_table}
 
 
@@ -60,31 +59,21 @@ def main(arguments: Sequence[str]) -> int:
         say(f"{USAGE}\n\nstore.path defaults to {DEFAULT_STORE}, version to the newest.")
         return 0
     try:
-        settings = _parse(arguments)
-        count = export(settings["store.path"], settings["out"], settings["version"])
+        store, out, version = _parse(arguments)
+        count = export(store, out, version)
     except InvalidInput as error:
         complain(one_line(error))
         return INVALID
-    say(f"{count} rows in {settings['out']}")
+    say(f"{count} rows in {out}")
     return 0
 
 
-def _parse(arguments: Sequence[str]) -> dict[str, Any]:
-    settings: dict[str, Any] = {"store.path": DEFAULT_STORE, "out": None, "version": None}
-    for argument in arguments:
-        key, given, value = argument.partition("=")
-        if key not in settings or not given:
-            raise InvalidInput(
-                f"command line: expected {', '.join(f'{name}=...' for name in settings)}, got {argument!r}"
-            )
-        settings[key] = value
+def _parse(arguments: Sequence[str]) -> tuple[str, str, int | None]:
+    settings = key_values(arguments, {"store.path": DEFAULT_STORE, "out": "", "version": ""})
     if not settings["out"]:
         raise InvalidInput("out: expected a file, got none; set out=FILE.csv or out=FILE.parquet")
-    if settings["version"] is not None:
-        if not settings["version"].isdecimal():
-            raise InvalidInput(f"version: expected a whole number, got {settings['version']!r}; set version=N")
-        settings["version"] = int(settings["version"])
-    return settings
+    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    return settings["store.path"], settings["out"], version
 
 
 if __name__ == "__main__":

@@ -287,7 +287,7 @@ def test_a_panic_of_the_store_loses_no_numbers(run_job, tmp_path, monkeypatch):
     def panic(*_, **__):
         raise PanicError("in Rust")
 
-    monkeypatch.setattr("experiments.store.write_deltalake", panic)
+    monkeypatch.setattr("experiments.store.result_store.write_deltalake", panic)
     ended = run_job()
     assert ended.code == 1
     assert len(ended.err.splitlines()) == 1

@@ -116,7 +116,7 @@ def make_other_table(path: Path) -> None:
     [
         (make_file, "'store' is a file"),
         (make_other_folder, "other files in it"),
-        (make_other_table, "differs in run_id, job_id, status and others"),
+        (make_other_table, "lacks run_id, status, data_name and others"),
     ],
 )
 def test_a_path_that_holds_something_else_is_refused(tmp_path, monkeypatch, make, expected):
@@ -169,7 +169,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_row(tmp_path, 
             raise PermissionError(13, "Permission denied")
         return temporary_file(dir=dir, prefix=prefix)
 
-    monkeypatch.setattr("experiments.store.tempfile.NamedTemporaryFile", read_only)
+    monkeypatch.setattr("experiments.store.result_store.tempfile.NamedTemporaryFile", read_only)
     with pytest.raises(InvalidInput, match="Permission denied"):
         store.prepare()
 
@@ -251,10 +251,10 @@ def panic(*_: object, **__: object) -> None:
 def test_a_panic_becomes_an_error_of_the_store(tmp_path, monkeypatch):
     store = ResultStore(tmp_path / "store")
     store.append([row()])
-    monkeypatch.setattr("experiments.store.write_deltalake", panic)
+    monkeypatch.setattr("experiments.store.result_store.write_deltalake", panic)
     with pytest.raises(StoreWriteError, match=r"could not write to .*: in Rust"):
         store.append([row("b")])
-    monkeypatch.setattr("experiments.store.QueryBuilder", panic)
+    monkeypatch.setattr("experiments.store.result_store.QueryBuilder", panic)
     with pytest.raises(InvalidInput, match=r"store\.path: .* \(in Rust\)"):
         store.done("a")
 
@@ -266,6 +266,6 @@ def test_an_interrupt_of_the_store_stays_one(tmp_path, monkeypatch):
     store = ResultStore(tmp_path / "store")
     store.prepare()
     for name, use in [("write_deltalake", lambda: store.append([row()])), ("QueryBuilder", store.rows)]:
-        monkeypatch.setattr(f"experiments.store.{name}", interrupt)
+        monkeypatch.setattr(f"experiments.store.result_store.{name}", interrupt)
         with pytest.raises(KeyboardInterrupt):
             use()

@@ -1,0 +1,111 @@
+"""Look after the result store: `python -m experiments.store compact|history|diff A B [store.path=DIR]`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from bci.errors import InvalidInput
+from experiments.arguments import key_values, whole_number
+from experiments.outcome import FAILED, INVALID, OK, complain, one_line, say
+from experiments.store.result_store import DEFAULT_STORE, ResultStore, StoreWriteError
+
+USAGE = f"""python -m experiments.store compact [store.path=DIR]
+python -m experiments.store history [store.path=DIR] [limit=N]
+python -m experiments.store diff A B [store.path=DIR] [limit=N]
+
+compact gathers many small files in a few; every version stays readable. history lists the versions, the newest first.
+diff tells what changed in the results from version A to version B. limit is the most versions or changes to print.
+store.path defaults to {DEFAULT_STORE}."""
+_OPERANDS = {"compact": 0, "history": 0, "diff": 2}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    if {"-h", "--help"} & set(arguments):
+        say(USAGE)
+        return OK
+    try:
+        say(_answer(arguments))
+    except InvalidInput as error:
+        complain(one_line(error))
+        return INVALID
+    except StoreWriteError as error:
+        complain(one_line(error))
+        return FAILED
+    return OK
+
+
+def _answer(arguments: Sequence[str]) -> str:
+    if not arguments or arguments[0] not in _OPERANDS:
+        got = repr(arguments[0]) if arguments else "nothing"
+        raise InvalidInput(f"command line: expected compact, history or diff A B first, got {got}")
+    command, rest = arguments[0], arguments[1:]
+    operands = [argument for argument in rest if "=" not in argument]
+    if len(operands) != _OPERANDS[command]:
+        expected = "two versions, as in diff 3 5" if command == "diff" else "no versions"
+        raise InvalidInput(f"{command}: expected {expected}, got {' '.join(operands) or 'none'}")
+    defaults = {"store.path": DEFAULT_STORE} | ({} if command == "compact" else {"limit": ""})
+    settings = key_values([argument for argument in rest if "=" in argument], defaults)
+    store = ResultStore(settings["store.path"])
+    limit = whole_number("limit", settings["limit"], 1) if settings.get("limit") else None
+    if command == "compact":
+        return _compact(store)
+    if command == "history":
+        return _history(store, limit)
+    old, new = (whole_number("diff", operand, 0) for operand in operands)
+    return _diff(store, old, new, limit)
+
+
+def _compact(store: ResultStore) -> str:
+    from experiments.store.compaction import compact
+
+    done = compact(store)
+    if done.files_after == done.files_before:
+        return f"nothing to compact: {_count(done.files_before, 'file')}, version {done.version}"
+    return (
+        f"{_count(done.files_before, 'file')} -> {_count(done.files_after, 'file')}, version {done.version}; "
+        "earlier versions stay readable"
+    )
+
+
+def _history(store: ResultStore, limit: int | None) -> str:
+    from experiments.store.history import history
+
+    lines = [f"{'version':>7}  {'time (UTC)':<19}  {'operation':<12}  {'added':>7}  {'rows':>8}  commit"]
+    for version in list(reversed(history(store)))[:limit]:
+        time = version.time.strftime("%Y-%m-%d %H:%M:%S") if version.time else "-"
+        commits = " to ".join(commit[:7] for commit in version.commits) or "-"
+        cells = f"{version.number:>7}  {time:<19}  {version.operation:<12}  {version.added:>7}  {version.rows:>8}"
+        lines.append(f"{cells}  {commits}")
+    return "\n".join(lines)
+
+
+def _diff(store: ResultStore, old: int, new: int, limit: int | None) -> str:
+    from experiments.store.differences import differences  # loads pandas
+
+    found = differences(store, old, new)
+    lines = [
+        f"version {old} -> {new}: rows {found.rows[0]} -> {found.rows[1]}, jobs {found.jobs[0]} -> {found.jobs[1]}"
+    ]
+    for sign, counts in (("+", found.added), ("-", found.removed)):
+        lines += [f"{sign} {_count(each.jobs, 'job')}: {each.method} on {each.data}, {each.status}" for each in counts]
+    if found.rerun:
+        changed = len({change.job_id for change in found.changes})
+        lines.append(f"{_count(found.rerun, 'job')} run again, {changed} with other results")
+    for change in found.changes[:limit]:
+        job = f"{change.job_id} {change.method} on {change.data}"
+        lines.append(f"  {job}: {change.what} {change.old or 'none'} -> {change.new or 'none'}")
+    if limit is not None and len(found.changes) > limit:
+        lines.append(f"  and {_count(len(found.changes) - limit, 'more change')}; set a larger limit=N")
+    if not (found.added or found.removed or found.rerun):
+        lines.append("no change in the results")
+    return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""What changed in the results from one version of the store to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pandas as pd
+
+from experiments.store.result_store import ResultStore, latest
+
+
+class JobCount(NamedTuple):
+    """Jobs of one data source and method whose newest run ended alike."""
+
+    data: str
+    method: str
+    status: str
+    jobs: int
+
+
+class Change(NamedTuple):
+    """Of one job: its status (`what` is "status") or the value of the metric `what`; None where there is none."""
+
+    job_id: str
+    data: str
+    method: str
+    what: str
+    old: str | None
+    new: str | None
+
+
+class Differences(NamedTuple):
+    """From one version to another; of a job that was run again its newest run counts, for values the newest ok one."""
+
+    rows: tuple[int, int]
+    jobs: tuple[int, int]
+    added: list[JobCount]
+    removed: list[JobCount]
+    rerun: int  # jobs of both versions whose newest run is another
+    changes: list[Change]
+
+
+def differences(store: ResultStore, old: int, new: int) -> Differences:
+    """Values are compared exactly; times, memory and commits are not compared.
+
+    Raises:
+        InvalidInput: there is no store, or no such version.
+    """
+    frames = store.rows(old), store.rows(new)
+    before, after = (_newest_runs(frame) for frame in frames)
+    common = before.index.intersection(after.index)
+    both = before.loc[common].join(after.loc[common], lsuffix="_old", rsuffix="_new")
+    again = both[both["run_id_old"] != both["run_id_new"]]
+    cells = _cells(frames[0]), _cells(frames[1])
+    return Differences(
+        (len(frames[0]), len(frames[1])),
+        (len(before), len(after)),
+        _counts(after.drop(common)),
+        _counts(before.drop(common)),
+        len(again),
+        [change for job in again.itertuples() for change in _changes(job, *cells)],
+    )
+
+
+def _changes(
+    job: tuple[object, ...], old: dict[str, dict[str, str]], new: dict[str, dict[str, str]]
+) -> Iterator[Change]:
+    found = job._asdict()  # type: ignore[attr-defined]
+    name = (found["Index"], found["data_name_new"], found["method_new"])
+    if found["status_old"] != found["status_new"]:
+        yield Change(*name, "status", found["status_old"], found["status_new"])
+    before, after = old.get(name[0], {}), new.get(name[0], {})
+    for metric in {**before, **after}:
+        if before.get(metric) != after.get(metric):
+            yield Change(*name, metric, before.get(metric), after.get(metric))
+
+
+def _newest_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    runs = frame.drop_duplicates("run_id").sort_values(["started_at", "run_id"], kind="stable")
+    newest = runs.drop_duplicates("job_id", keep="last").set_index("job_id")
+    return newest[["run_id", "status", "data_name", "method"]]
+
+
+def _counts(runs: pd.DataFrame) -> list[JobCount]:
+    groups = runs.groupby(["data_name", "method", "status"], sort=True).size()
+    return [JobCount(*map(str, key), int(count)) for key, count in groups.items()]  # type: ignore[misc]
+
+
+def _cells(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """Of every job the exact text of its values, by metric."""
+    cells: dict[str, dict[str, str]] = {}
+    finished = latest(frame).dropna(subset=["metric"])
+    columns = (finished[name] for name in ("job_id", "metric", "value", "undefined_reason"))
+    for job_id, metric, value, reason in zip(*columns, strict=True):
+        cells.setdefault(job_id, {})[metric] = repr(float(value)) if pd.notna(value) else f"undefined ({reason})"
+    return cells
