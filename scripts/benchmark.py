@@ -180,7 +180,7 @@ def store() -> Iterator[Figure]:
         path = make_store(Path(folder) / "large", 5000).path
         appends = [seconds(lambda: ResultStore(path).append(job_rows(f"new {k}"))) for k in range(21)]  # noqa: B023
         yield Figure("append at 5,000 commits, median of 21", float(np.median(appends)), "s", 0.2)
-        yield Figure("  the slowest of them", max(appends), "s")
+        yield Figure("  the slowest of them, which also sums up the log", max(appends), "s")
         yield Figure("  is a job done, at 5,000 files", seconds(lambda: ResultStore(path).done(job_id("2500"))), "s")
         yield Figure("  all rows of 5,000 files", seconds(lambda: ResultStore(path).table()), "s")
         yield Figure("  history", seconds(lambda: history(ResultStore(path))), "s")

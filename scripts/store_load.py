@@ -65,7 +65,7 @@ def make_store(path: Path, commits: int) -> ResultStore:
         stats = add["stats"].replace(job_id("0"), job_id(name))
         action = json.dumps({"add": {**add, "path": file.name, "size": file.stat().st_size, "stats": stats}})
         (log / f"{version:020d}.json").write_text(f"{commit}\n{action}", encoding="utf-8")
-        if version % 1000 == 0 or version == commits - 60:
+        if version % 1000 == 0 or version == commits - 90:
             DeltaTable(str(path)).create_checkpoint()
     return store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -83,8 +84,8 @@ def _newest_runs(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(runs: pd.DataFrame) -> list[JobCount]:
-    groups = runs.groupby(["data_name", "method", "status"], sort=True).size()
-    return [JobCount(*map(str, key), int(count)) for key, count in groups.items()]  # type: ignore[misc]
+    kinds = Counter(zip(runs["data_name"], runs["method"], runs["status"], strict=True))
+    return [JobCount(*kind, count) for kind, count in sorted(kinds.items())]
 
 
 def _cells(frame: pd.DataFrame) -> dict[str, dict[str, str]]:

@@ -44,7 +44,7 @@ def _versions(logs: list[Path], start: dict[str, int] | None) -> Iterator[Versio
     rows = sum(sizes.values())
     for index, path in enumerate(logs):
         actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        info = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+        info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
         files = [action["add"] for action in actions if "add" in action]
         stats = [json.loads(file["stats"]) for file in files]
         removed = sum(sizes.pop(action["remove"]["path"], 0) for action in actions if "remove" in action)
