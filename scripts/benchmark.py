@@ -22,6 +22,7 @@ import gpytorch
 import numpy as np
 import torch
 from scipy.optimize import minimize
+from store_load import METRICS, append_from_processes, job_id, job_rows, make_store
 
 from bci.arco_gp import ArcoGP, ExactGP
 from bci.data.sachs import sachs, sachs_gp
@@ -34,6 +35,8 @@ from bci.oracle_gp import OracleGP
 from bci.randomness import stream
 from bci.scores import ScoreTable, score_parent_sets
 from experiments.store import ResultStore
+from experiments.store.compaction import compact
+from experiments.store.history import history
 
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
@@ -199,6 +202,28 @@ def run_command(folder: str, store: str, *arguments: str) -> None:
     subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
 
 
+def store() -> Iterator[Figure]:
+    """The result store with 5,000 commits, and 8 processes that append at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = make_store(Path(folder) / "large", 5000).path
+        appends = [seconds(lambda: ResultStore(path).append(job_rows(f"new {k}"))) for k in range(21)]  # noqa: B023
+        yield Figure("append at 5,000 commits, median of 21", float(np.median(appends)), "s", 0.2)
+        yield Figure("  the slowest of them, which also sums up the log", max(appends), "s")
+        yield Figure("  is a job done, at 5,000 files", seconds(lambda: ResultStore(path).done(job_id("2500"))), "s")
+        yield Figure("  all rows of 5,000 files", seconds(lambda: ResultStore(path).table()), "s")
+        yield Figure("  history", seconds(lambda: history(ResultStore(path))), "s")
+        yield Figure("  compaction", seconds(lambda: compact(ResultStore(path))), "s")
+        yield Figure("  append after it", seconds(lambda: ResultStore(path).append(job_rows("last"))), "s")
+        yield Figure("  is a job done, after it", seconds(lambda: ResultStore(path).done(job_id("2500"))), "s")
+        yield Figure("  all rows, after it", seconds(lambda: ResultStore(path).table()), "s")
+        shared = Path(folder) / "shared"
+        taken = seconds(lambda: append_from_processes(shared, 8, 25))
+        counts = ResultStore(shared).rows().groupby("job_id").size()
+        stored = int((counts == len(METRICS)).sum())
+        yield Figure("200 concurrent appends from 8 processes, stored once", stored, "", 200, at_least=True)
+        yield Figure("  time of all, with the start of the processes", taken, "s")
+
+
 def run_job(method: ArcoGP | ExactGP, data: Dataset) -> None:
     posterior = method.fit(data, stream(0, "method"))
     evaluate(posterior, data, names=STRUCTURE, rng=stream(0, "metrics"))
@@ -296,7 +321,8 @@ def rmsprop_fit(data: Dataset, target: int, parents: tuple[int, ...]) -> None:
 
 
 SECTIONS: dict[str, Callable[[], Iterator[Figure]]] = {
-    section.__name__: section for section in (scores, scores_large, accuracy, jobs, fifty_nodes, quality, task2, sweeps)
+    section.__name__: section
+    for section in (scores, scores_large, accuracy, jobs, fifty_nodes, quality, task2, sweeps, store)
 }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from deltalake.exceptions import CommitFailedError
+from experiments.store.result_store import COMMIT_ONLY, COMMITS, LOG, ResultStore, checkpoint
 
-from experiments.store.result_store import COMMIT_ONLY, COMMITS, ResultStore, checkpoint
-
-_ATTEMPTS = 20  # each meets the commit of another compaction or a change of the schema
+_LOCK = ".compaction.lock"
 
 
 class Compaction(NamedTuple):
@@ -22,25 +23,30 @@ class Compaction(NamedTuple):
 def compact(store: ResultStore) -> Compaction:
     """Write the rows of the newest version anew into few files, as a new version; nothing is deleted from the disk.
 
-    Rows can be appended at the same time. Where there is nothing to gather no version is added. Files that a killed
-    process left behind are not touched.
+    Rows can be appended at the same time; a second compaction waits for the first. Where there is nothing to gather no
+    version is added. Files that a killed process left behind are not touched.
 
     Raises:
         InvalidInput: there is no store, or it cannot be written to.
         StoreWriteError: the commit failed; the store is as it was.
     """
-    delta = store.delta()
+    store.delta()
     store.check_writable()
-    with store.writing():
-        for attempt in range(1, _ATTEMPTS + 1):
-            before = len(delta.file_uris())
-            try:
-                done = delta.optimize.compact(commit_properties=COMMITS, post_commithook_properties=COMMIT_ONLY)
-                break
-            except CommitFailedError:
-                if attempt == _ATTEMPTS:
-                    raise
-                delta = store.delta()
+    with store.writing(), _alone(store):
+        delta = store.delta()
+        before = len(delta.file_uris())
+        done = delta.optimize.compact(commit_properties=COMMITS, post_commithook_properties=COMMIT_ONLY)
     if done["numFilesRemoved"]:
         checkpoint(delta)
     return Compaction(before, before - done["numFilesRemoved"] + done["numFilesAdded"], int(delta.version()))
+
+
+@contextmanager
+def _alone(store: ResultStore) -> Iterator[None]:
+    """Of two compactions at once deltalake would keep both copies of the rows, so one waits for the other.
+
+    The lock ends with the process, so a killed one leaves none behind.
+    """
+    with (store.folder / LOG / _LOCK).open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

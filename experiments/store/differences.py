@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -50,8 +51,7 @@ def differences(store: ResultStore, old: int, new: int) -> Differences:
     frames = store.rows(old), store.rows(new)
     before, after = (_newest_runs(frame) for frame in frames)
     common = before.index.intersection(after.index)
-    both = before.loc[common].join(after.loc[common], lsuffix="_old", rsuffix="_new")
-    again = both[both["run_id_old"] != both["run_id_new"]]
+    again = common[(before.loc[common, "run_id"] != after.loc[common, "run_id"]).to_numpy()]
     cells = _cells(frames[0]), _cells(frames[1])
     return Differences(
         (len(frames[0]), len(frames[1])),
@@ -59,21 +59,22 @@ def differences(store: ResultStore, old: int, new: int) -> Differences:
         _counts(after.drop(common)),
         _counts(before.drop(common)),
         len(again),
-        [change for job in again.itertuples() for change in _changes(job, *cells)],
+        [change for job in again for change in _changes(before.loc[job], after.loc[job], *cells)],
     )
 
 
 def _changes(
-    job: tuple[object, ...], old: dict[str, dict[str, str]], new: dict[str, dict[str, str]]
+    before: pd.Series, after: pd.Series, old: dict[str, dict[str, str]], new: dict[str, dict[str, str]]
 ) -> Iterator[Change]:
-    found = job._asdict()  # type: ignore[attr-defined]
-    name = (found["Index"], found["data_name_new"], found["method_new"])
-    if found["status_old"] != found["status_new"]:
-        yield Change(*name, "status", found["status_old"], found["status_new"])
-    before, after = old.get(name[0], {}), new.get(name[0], {})
-    for metric in {**before, **after}:
-        if before.get(metric) != after.get(metric):
-            yield Change(*name, metric, before.get(metric), after.get(metric))
+    """Of one job, whose newest runs are `before` and `after`."""
+    job_id = str(after.name)
+    job = (job_id, str(after["data_name"]), str(after["method"]))
+    if before["status"] != after["status"]:
+        yield Change(*job, "status", before["status"], after["status"])
+    values, others = old.get(job_id, {}), new.get(job_id, {})
+    for metric in {**values, **others}:
+        if values.get(metric) != others.get(metric):
+            yield Change(*job, metric, values.get(metric), others.get(metric))
 
 
 def _newest_runs(frame: pd.DataFrame) -> pd.DataFrame:
@@ -83,8 +84,8 @@ def _newest_runs(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(runs: pd.DataFrame) -> list[JobCount]:
-    groups = runs.groupby(["data_name", "method", "status"], sort=True).size()
-    return [JobCount(*map(str, key), int(count)) for key, count in groups.items()]  # type: ignore[misc]
+    kinds = Counter(zip(runs["data_name"], runs["method"], runs["status"], strict=True))
+    return [JobCount(*kind, count) for kind, count in sorted(kinds.items())]
 
 
 def _cells(frame: pd.DataFrame) -> dict[str, dict[str, str]]:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from experiments.store.result_store import LOG, ResultStore
 
 
@@ -33,36 +35,31 @@ def history(store: ResultStore) -> list[Version]:
         logs = sorted(path for path in (store.folder / LOG).glob("*.json") if path.stem.isdecimal())
         logs = [path for path in logs if int(path.stem) <= newest.version()]
         first = int(logs[0].stem)
-        sizes = _sizes(store, first - 1) if first else {}
-        return list(_versions(logs, sizes))
+        return list(_versions(logs, _sizes(store, first) if first else None))
 
 
-def _versions(logs: list[Path], sizes: dict[str, int]) -> Iterator[Version]:
-    """`sizes` is the number of rows of every file in the version before the first."""
+def _versions(logs: list[Path], start: dict[str, int] | None) -> Iterator[Version]:
+    """`start` is the number of rows of every file in the first version, where earlier ones are gone."""
+    sizes = start or {}
     rows = sum(sizes.values())
-    for path in logs:
-        time, operation, added, commits = None, "", 0, set()
-        for line in path.read_text(encoding="utf-8").splitlines():
-            action = json.loads(line)
-            if "commitInfo" in action:
-                time = _time(action["commitInfo"])
-                operation = action["commitInfo"].get("operation", "")
-            elif "add" in action:
-                stats = json.loads(action["add"]["stats"])
-                sizes[action["add"]["path"]] = stats["numRecords"]
-                added += stats["numRecords"]
-                commits |= {stats[bound].get("git_commit") for bound in ("minValues", "maxValues") if bound in stats}
-            elif "remove" in action:
-                added -= sizes.pop(action["remove"]["path"])
-        rows += added
-        new = tuple(sorted(commits - {None})) if added else ()  # a compaction adds no rows
-        yield Version(int(path.stem), time, operation, added, rows, new)
+    for index, path in enumerate(logs):
+        actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+        files = [action["add"] for action in actions if "add" in action]
+        stats = [json.loads(file["stats"]) for file in files]
+        removed = sum(sizes.pop(action["remove"]["path"], 0) for action in actions if "remove" in action)
+        added = sum(each["numRecords"] for each in stats) - removed
+        if index or start is None:
+            rows += added
+        sizes |= {file["path"]: each["numRecords"] for file, each in zip(files, stats, strict=True)}
+        bounds = {each.get(bound, {}).get("git_commit") for each in stats for bound in ("minValues", "maxValues")}
+        commits = tuple(sorted(bounds - {None})) if added else ()  # a compaction adds no rows
+        yield Version(int(path.stem), _time(info), info.get("operation", ""), added, rows, commits)
 
 
 def _sizes(store: ResultStore, version: int) -> dict[str, int]:
-    actions = store.delta(version).get_add_actions(flatten=True)
-    paths, counts = (list(actions.column(name)) for name in ("path", "num_records"))
-    return {str(path): int(str(count)) for path, count in zip(paths, counts, strict=True)}
+    files = pa.table(store.delta(version).get_add_actions(flatten=True))
+    return dict(zip(files["path"].to_pylist(), files["num_records"].to_pylist(), strict=True))
 
 
 def _time(info: Mapping[str, Any]) -> datetime | None:

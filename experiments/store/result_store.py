@@ -34,10 +34,11 @@ _PROPERTIES = {
     "delta.dataSkippingStatsColumns": "job_id,status,git_commit",  # of all columns, a long log is slow to open
 }
 _CHECKPOINT_INTERVAL = 100  # commits that a reader may have to replay
-_ATTEMPTS = 20  # at a commit that meets a change of the schema or another compaction
+_ATTEMPTS = 20  # at a commit that meets a change of the schema
 _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)  # all other BaseExceptions are panics of Rust code
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 _UNUSABLE = re.compile(r"[][^|%\\\x00-\x1f\x7f]")  # in a path: deltalake panics at them, or reads another path
+_NO_ROOM = re.compile(r"(os error|Errno) (27|28|122)\b")  # EFBIG, ENOSPC, EDQUOT
 _LOG_FILE = re.compile(r"\d{20}\.(json|checkpoint\..*)")
 
 
@@ -177,7 +178,7 @@ class ResultStore:
             raise
         except BaseException as error:
             reason = one_line(error)
-            if "os error 28" in reason or "os error 27" in reason or "os error 122" in reason:  # ENOSPC, EFBIG, EDQUOT
+            if _NO_ROOM.search(reason):
                 reason += "; nothing stored is lost, free space and run again"
             raise StoreWriteError(f"could not write to the store '{self.path}': {reason}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,3 +23,8 @@ def from_the_shell(folder: Path, *arguments: str, own_session: bool = False) -> 
         text=True,
         start_new_session=own_session,
     )
+
+
+def errors(text: str) -> list[str]:
+    """The lines that a sweep writes to stderr, those on its progress left out."""
+    return [line for line in text.splitlines() if not re.match(r"\d+/\d+ done", line)]

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import from_the_shell
+from shell import errors, from_the_shell
 
 from experiments.store import ResultStore
 
@@ -24,11 +23,6 @@ def stand_in_method(tmp_path):
 
 def statuses():
     return ResultStore("store").rows()["status"].tolist() if Path("store").exists() else []
-
-
-def errors(text):
-    """The lines that a sweep writes to stderr, those on its progress left out."""
-    return [line for line in text.splitlines() if not re.match(r"\d+/\d+ done", line)]
 
 
 def small(*changes):

@@ -5,6 +5,7 @@ import signal
 import time
 
 import psutil
+from shell import errors
 
 JOBS = ["launcher=processes", "launcher.jobs=2"]
 
@@ -16,9 +17,7 @@ def test_a_sweep_goes_on_when_processes_of_jobs_fail_or_die(start, rows, tmp_pat
     assert sweep.returncode == 1
     assert [status for _, _, status, *_ in rows()].count("ok") == 3  # the one that dies once is tried again
     assert "mean over seeds" in out
-    assert err.splitlines()[-1] == (
-        "error: 3 of 6 jobs did not finish (2 failed, 1 killed), 3 ran, 0 skipped; see sweep"
-    )
+    assert errors(err)[-1] == ("error: 3 of 6 jobs did not finish (2 failed, 1 killed), 3 ran, 0 skipped; see sweep")
     assert "Traceback" not in err
 
 
@@ -30,7 +29,10 @@ def test_an_interrupt_is_one_line_and_leaves_no_worker(start, tmp_path):
     workers = psutil.Process(sweep.pid).children(recursive=True)
     os.killpg(sweep.pid, signal.SIGINT)
     _, err = sweep.communicate(timeout=60)
-    assert (sweep.returncode, err) == (130, "error: interrupted; nothing of a job that had not ended was stored\n")
+    assert (sweep.returncode, errors(err)) == (
+        130,
+        ["error: interrupted; nothing of a job that had not ended was stored"],
+    )
     assert len(workers) >= 2
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert alive == []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from shell import errors
 
 pytest.importorskip("hydra_plugins.hydra_ray_launcher")
 pytestmark = pytest.mark.ray
@@ -12,7 +13,7 @@ def test_a_sweep_on_a_cluster_of_its_own_goes_on_when_jobs_fail_or_die(start, ro
     out, err = sweep.communicate(timeout=300)
     assert sweep.returncode == 1
     assert [status for _, _, status, *_ in rows()].count("ok") == 2
-    assert err.splitlines()[-1] == "error: 4 of 6 jobs did not finish (2 failed, 2 killed), 2 ran, 0 skipped; see sweep"
+    assert errors(err)[-1] == "error: 4 of 6 jobs did not finish (2 failed, 2 killed), 2 ran, 0 skipped; see sweep"
     assert "\x1b" not in out + err
 
 

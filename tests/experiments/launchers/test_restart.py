@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from shell import errors
 
 
 def wait_for_rows(rows, number, sweep):
@@ -30,7 +31,7 @@ def test_a_sweep_killed_at_random_moments_ends_like_one_that_ran_through(start, 
             os.killpg(sweep.pid, signal.SIGKILL) if kind else sweep.kill()
     last = start(*command)
     out, err = last.communicate(timeout=120)
-    assert (last.returncode, err) == (0, "")
+    assert (last.returncode, errors(err)) == (0, [])
     counts = out.splitlines()[-1].replace(":", "").split()
     assert counts[:2] == [str(3 * kills), "jobs"]
     assert int(counts[2]) + int(counts[4]) == 3 * kills
@@ -44,7 +45,7 @@ def test_two_sweeps_at_once_store_each_row_once(start, rows):
     lines = []
     for sweep in sweeps:
         out, err = sweep.communicate(timeout=120)
-        assert (sweep.returncode, err) == (0, "")
+        assert (sweep.returncode, errors(err)) == (0, [])
         lines.append(out.splitlines()[-1].split())
     assert sum(int(line[2]) for line in lines) == 4
     assert len({job for job, *_ in rows()}) == len(rows()) == 4

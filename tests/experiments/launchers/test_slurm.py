@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+from shell import errors
 
 pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
 SLURM = ["launcher=slurm", "launcher.mem_gb=1", "hydra.sweep.dir=sweep"]
@@ -35,7 +36,7 @@ def test_eight_jobs_go_through_sbatch_and_failures_count(start, rows):
     out, err = sweep.communicate(timeout=600)
     assert sweep.returncode == 1
     assert [status for _, _, status, *_ in rows()].count("ok") == 4
-    assert err == "error: 4 of 8 jobs did not finish (4 failed), 4 ran, 0 skipped; see sweep\n"
+    assert errors(err) == ["error: 4 of 8 jobs did not finish (4 failed), 4 ran, 0 skipped; see sweep"]
     assert out.startswith("8 jobs submitted to SLURM")
 
 
@@ -51,7 +52,7 @@ def test_jobs_that_are_killed_or_cancelled_count_and_the_others_run(start, rows,
     subprocess.run(["scancel", *ids], check=True)
     _, err = sweep.communicate(timeout=300)
     assert (sweep.returncode, len(rows())) == (1, 1)
-    assert err == "error: 3 of 4 jobs did not finish (3 killed), 1 ran, 0 skipped; see sweep\n"
+    assert errors(err) == ["error: 3 of 4 jobs did not finish (3 killed), 1 ran, 0 skipped; see sweep"]
 
 
 @pytest.mark.slurm
@@ -63,7 +64,7 @@ def test_an_interrupt_cancels_the_jobs(start, tmp_path):
         time.sleep(0.1)
     sweep.send_signal(signal.SIGINT)
     _, err = sweep.communicate(timeout=60)
-    assert (sweep.returncode, len(err.splitlines())) == (130, 1)
+    assert (sweep.returncode, len(errors(err))) == (130, 1)
     deadline = time.monotonic() + 60
     while queued().stdout.strip() and time.monotonic() < deadline:
         time.sleep(0.2)

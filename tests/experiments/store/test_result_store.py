@@ -2,40 +2,20 @@ from __future__ import annotations
 
 import multiprocessing
 import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
+from store_rows import START, append_jobs, job, row
 
 from bci.errors import InvalidInput
 from experiments.store import SCHEMA, ResultStore, StoreWriteError, latest
-
-START = datetime(2025, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-
-
-def row(job_id: str = "a", **values: object) -> dict[str, object]:
-    required = {
-        "run_id": f"run-of-{job_id}",
-        "status": "ok",
-        "data_name": "er",
-        "method": "m",
-        "method_config": "{}",
-        "data_config": "{}",
-        "metrics_config": "{}",
-        "method_seed": 0,
-        "package_versions": "{}",
-        "started_at": START,
-        "host": "h",
-    }
-    return {**required, "job_id": job_id, **values}
-
-
-def append_ten(path: Path, writer: int) -> None:
-    for k in range(10):
-        ResultStore(path).append([row(f"{writer}-{k}", metric=name) for name in ("eshd", "tpr")])
+from experiments.store.compaction import compact
+from experiments.store.history import history
+from experiments.store.schema import as_table
 
 
 def test_rows_come_back_with_their_types_and_nulls(tmp_path):
@@ -61,19 +41,6 @@ def test_an_append_is_one_version_that_can_be_read_again(tmp_path):
     second = store.append([row("b")])
     assert (second, store.version) == (first + 1, second)
     assert [len(store.rows(version)) for version in (first - 1, first, second, None)] == [0, 3, 4, 4]
-
-
-def test_writers_in_four_processes_lose_no_rows(tmp_path):
-    path = tmp_path / "store"
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=append_ten, args=(path, writer)) for writer in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(timeout=120)
-    assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
-    counts = ResultStore(path).rows().groupby("job_id").size()
-    assert counts.to_dict() == {f"{writer}-{k}": 2 for writer in range(4) for k in range(10)}
 
 
 def test_only_status_ok_makes_a_job_done(tmp_path):
@@ -269,3 +236,116 @@ def test_an_interrupt_of_the_store_stays_one(tmp_path, monkeypatch):
         monkeypatch.setattr(f"experiments.store.result_store.{name}", interrupt)
         with pytest.raises(KeyboardInterrupt):
             use()
+
+
+LATER = ("git_dirty", "device")  # columns that an older schema lacked
+
+
+def make_older(path: Path) -> ResultStore:
+    """A store without the later columns, with a job in its version 1."""
+    schema = pa.schema([field for field in SCHEMA if field.name not in LATER])
+    DeltaTable.create(path, schema)
+    write_deltalake(path, as_table(job("old")).select(schema.names), mode="append")
+    return ResultStore(path)
+
+
+def test_an_older_schema_is_read_with_nulls_and_not_changed_by_reading(tmp_path):
+    store = make_older(tmp_path / "store")
+    store.prepare()
+    assert store.table().schema == SCHEMA
+    assert store.rows()[list(LATER)].isna().all(axis=None)
+    assert store.done("old")
+    assert store.version == 1
+
+
+def test_an_append_adds_the_columns_that_an_older_schema_lacks_and_every_version_stays_readable(tmp_path):
+    store = make_older(tmp_path / "store")
+    assert store.append([row("new", device="cuda", git_dirty=True)]) == 3
+    assert store.append([row("newer", device="cpu")]) == 4
+    frame = store.rows().set_index("job_id")
+    assert frame.loc["new", ["device", "git_dirty"]].tolist() == ["cuda", True]
+    assert frame.loc["newer", "device"] == "cpu"
+    assert frame.loc["old", list(LATER)].isna().all(axis=None)
+    assert [len(store.table(version)) for version in range(5)] == [0, 3, 3, 4, 5]
+    assert all(store.table(version).schema == SCHEMA for version in range(5))
+    assert compact(store).files_after == 1
+    assert store.rows().set_index("job_id").sort_index().equals(frame.sort_index())
+
+
+def test_writers_that_meet_an_older_schema_at_once_lose_no_rows(tmp_path):
+    store = make_older(tmp_path / "store")
+    context = multiprocessing.get_context("forkserver")
+    writers = [context.Process(target=append_jobs, args=(store.path, writer, 3)) for writer in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == 4 * [0]
+    counts = store.rows().groupby("job_id").size().to_dict()
+    assert counts == {"old": 3} | {f"{writer}-{k}": 3 for writer in range(4) for k in range(3)}
+    assert [version.operation for version in history(store)].count("ADD COLUMN") == 1
+
+
+def test_an_append_whose_schema_another_process_changes_meanwhile_is_tried_again(tmp_path, monkeypatch):
+    store = make_older(tmp_path / "store")
+    opened = store._open()
+    ResultStore(store.path).append([row("other")])
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_writable", lambda: opened)  # as it was before the change
+        store.append([row("new")])
+    assert sorted(store.rows()["job_id"]) == ["new", "old", "old", "old", "other"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            lambda fields: [*fields, pa.field("colour", pa.string())],
+            r"also has colour, probably of a newer version .* use",
+        ),
+        (lambda fields: [field for field in fields if field.name != "host"], "lacks host; choose"),
+        (
+            lambda fields: [pa.field("value", pa.int64()) if field.name == "value" else field for field in fields],
+            r"differs in value \(int64 instead of double\); choose",
+        ),
+        (
+            lambda fields: [field.with_nullable(True) if field.name == "host" else field for field in fields],
+            r"differs in host \(string instead of string, required\); choose",
+        ),
+    ],
+)
+def test_any_other_schema_is_refused_with_its_columns_and_nothing_is_changed(tmp_path, change, expected):
+    DeltaTable.create(tmp_path / "store", pa.schema(change(list(SCHEMA))))
+    store = ResultStore(tmp_path / "store")
+    for use in (store.prepare, store.rows, lambda: store.append([row()]), lambda: store.done("a")):
+        with pytest.raises(InvalidInput, match=rf"^store\.path: expected the columns of a result store, .* {expected}"):
+            use()
+    assert DeltaTable(store.path).version() == 0
+
+
+def test_the_log_is_never_cleaned_and_summed_up_from_time_to_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.store.result_store._CHECKPOINT_INTERVAL", 4)
+    store = ResultStore(tmp_path / "store")
+    for k in range(3):
+        store.append([row(str(k))])
+    # As if the first versions were of long ago, when Delta Lake would have forgotten them.
+    DeltaTable(store.path).alter.set_table_properties(
+        {"delta.logRetentionDuration": "interval 0 days", "delta.enableExpiredLogCleanup": "true"}
+    )
+    for k in range(3, 10):
+        store.append([row(str(k))])
+    log = store.path / "_delta_log"
+    assert [path.name[18:] for path in sorted(log.glob("*.parquet"))] == [
+        "05.checkpoint.parquet",
+        "09.checkpoint.parquet",
+    ]
+    assert len(list(log.glob("*.json"))) == 12
+    assert [len(store.rows(version)) for version in (0, 1, 3, 5, 11)] == [0, 1, 3, 4, 10]
+
+
+def test_a_failed_checkpoint_does_not_fail_an_append(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.store.result_store._CHECKPOINT_INTERVAL", 1)
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", panic)
+    store = ResultStore(tmp_path / "store")
+    assert store.append([row()]) == 1
+    assert store.done("a")
