@@ -1,6 +1,6 @@
-"""What the launchers of sweeps add to Hydra's plugins: thread caps, and a sweep that goes on when a job's process dies.
+"""What sweeps add to Hydra's plugins: thread caps, and launchers that go on when the process of a job dies.
 
-Hydra only takes launchers from its own package of plugins, so that each preset in `conf/launcher` names a plugin, and
+Hydra takes plugins from packages of its own alone, so that each preset in `conf/launcher` names one of them, and
 `Launchers`, a callback, has Hydra take our subclass of it.
 """
 
@@ -22,7 +22,8 @@ from bci.errors import InvalidInput
 from experiments.sweep import SweepOutcome
 
 _ROOT = Path(__file__).resolve().parents[2]
-_OURS = {
+_OURS = {  # by the name of the plugin
+    "BasicSweeper": ("experiments.launchers.sweeper", "Sweeper"),
     "JoblibLauncher": ("experiments.launchers.processes", "Processes"),
     "SlurmLauncher": ("experiments.launchers.slurm", "Slurm"),
     "RayLauncher": ("experiments.launchers.ray", "Ray"),
@@ -35,13 +36,13 @@ INSTALL = {  # what brings the plugin of a preset, by its choice of hydra/launch
 
 
 class Launchers(Callback):
-    """A Hydra callback that puts our launchers in the place of the plugins they extend."""
+    """A Hydra callback that puts our launchers, and our sweeper, in the place of the plugins they extend."""
 
     def on_multirun_start(self, config: DictConfig, **_: object) -> None:
-        plugin = str(config.hydra.launcher._target_)
-        module, name = _OURS.get(plugin.rpartition(".")[2], (None, None))
-        if module and name:
-            Plugins.instance().class_name_to_class[plugin] = getattr(import_module(module), name)
+        for plugin in (str(config.hydra.launcher._target_), str(config.hydra.sweeper._target_)):
+            module, name = _OURS.get(plugin.rpartition(".")[2], (None, None))
+            if module and name:
+                Plugins.instance().class_name_to_class[plugin] = getattr(import_module(module), name)
 
 
 def environment(threads: int) -> dict[str, str]:
