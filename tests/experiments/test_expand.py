@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
@@ -33,8 +35,13 @@ NUM_SAMPLES = dict.fromkeys(("ablations_avg_deg_4", "ablations_avg_deg_8", "abla
 NOT_HERE = {"DIBS-GP", "DDS", "BAYESDAG"}
 
 
+@cache
+def jobs(*overrides):
+    return expand(overrides).jobs
+
+
 def ids(*overrides):
-    return [job.job_id for job in expand(overrides).jobs]
+    return [job.job_id for job in jobs(*overrides)]
 
 
 def one_by_one(method_name, data_name, *combinations):
@@ -87,7 +94,7 @@ def test_an_experiment_has_jobs_and_none_twice(name):
 def test_an_experiment_covers_its_printed_table(table):
     printed = pd.read_csv(PRINTED, dtype=str, keep_default_na=False)
     printed = printed[(printed["table"] == table) & ~printed["method"].isin(NOT_HERE)]
-    jobs = [job.overrides for job in expand([f"+experiment={TABLES[table]}"]).jobs]
+    swept = [job.overrides for job in jobs(f"+experiment={TABLES[table]}")]
     rows = printed.drop_duplicates(["graph", "num_samples", "method"])
     assert len(rows) > 0
     for row in rows.itertuples():
@@ -103,5 +110,5 @@ def test_an_experiment_covers_its_printed_table(table):
             wanted = {key: wanted[key] for key in ("method", "data")}
         if row.table == "dist-scores":
             wanted["data.num_samples"] = row.num_samples
-        seen = [job for job in jobs if all({**DEFAULTS, **job}[key] == value for key, value in wanted.items())]
+        seen = [job for job in swept if all({**DEFAULTS, **job}[key] == value for key, value in wanted.items())]
         assert len(seen) == int(row.num_models), wanted
