@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from deltalake.exceptions import CommitFailedError
+
 from experiments.store.result_store import COMMIT_ONLY, COMMITS, LOG, ResultStore, checkpoint
 
 _LOCK = ".compaction.lock"
+_ATTEMPTS = 20  # each gives up after 15 commits of other processes, whatever COMMITS says
 
 
 class Compaction(NamedTuple):
@@ -33,9 +36,15 @@ def compact(store: ResultStore) -> Compaction:
     store.delta()
     store.check_writable()
     with store.writing(), _alone(store):
-        delta = store.delta()
-        before = len(delta.file_uris())
-        done = delta.optimize.compact(commit_properties=COMMITS, post_commithook_properties=COMMIT_ONLY)
+        for attempt in range(1, _ATTEMPTS + 1):
+            delta = store.delta()
+            before = len(delta.file_uris())
+            try:
+                done = delta.optimize.compact(commit_properties=COMMITS, post_commithook_properties=COMMIT_ONLY)
+                break
+            except CommitFailedError:  # nothing was committed
+                if attempt == _ATTEMPTS:
+                    raise
     if done["numFilesRemoved"]:
         checkpoint(delta)
     return Compaction(before, before - done["numFilesRemoved"] + done["numFilesAdded"], int(delta.version()))

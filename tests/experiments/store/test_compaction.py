@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from deltalake.exceptions import CommitFailedError
+from deltalake.table import TableOptimizer
 from store_rows import job
 
 from bci.errors import InvalidInput
@@ -36,6 +38,31 @@ def test_rows_are_appended_after_a_compaction_as_before(store):
     assert store.append(job("d")) == 5
     assert compact(store) == Compaction(files_before=2, files_after=1, version=6)
     assert len(store.table()) == 12
+
+
+def refuse(monkeypatch, times):
+    """Let the first commits of compactions fail, as where other processes commit without a pause."""
+    original, calls = TableOptimizer.compact, []
+
+    def refused(self, **settings):
+        calls.append(settings)
+        if len(calls) <= times:
+            raise CommitFailedError("Failed to commit transaction: 15")
+        return original(self, **settings)
+
+    monkeypatch.setattr(TableOptimizer, "compact", refused)
+
+
+def test_a_compaction_that_others_overtake_is_tried_again(store, monkeypatch):
+    refuse(monkeypatch, times=3)
+    assert compact(store) == Compaction(files_before=3, files_after=1, version=4)
+
+
+def test_a_compaction_that_others_always_overtake_is_one_clear_error(store, monkeypatch):
+    refuse(monkeypatch, times=1000)
+    with pytest.raises(StoreWriteError, match=r"could not write to the store .*: Failed to commit"):
+        compact(store)
+    assert store.version == 3
 
 
 def test_rows_that_are_gone_are_an_error_and_the_version_stays(store):
