@@ -18,7 +18,7 @@ from bci.expansions import Expansions
 from bci.map_objective import MapEstimate, MapObjective
 
 # Up to this number of rows dense expansions of single pairs cost less than shared ones of their sets.
-_DENSE_ROWS = 300
+DENSE_ROWS = 300
 # Costs up to 0.02 nats where signals are weak, and dense expansions take over where they are not.
 _TRACE_TOLERANCE, _TRACE_TOLERANCE_OF_MANY_ROWS = 2e-3, 1e-3
 # An exact expansion settles a pair whose predicted gain times step (in units of `TRUSTED`) is at most this, in nats and
@@ -32,6 +32,7 @@ _TEST_LENGTHSCALE, _TEST_GAMMA = 0.25, 0.58
 _LEAST_ROUGHNESS, _LEAST_ROUGHNESS_OF_LOW_NOISE, _LEAST_ROUGHNESS_OF_MANY_ROWS = 3.5, 1.0, 2.0
 _LEAST_OWN_ROUGHNESS, _LEAST_OWN_ROUGHNESS_OF_LOW_NOISE = 4.0, 1.5
 _ROUGH_ALREADY = 0.65
+_TYPICAL_NOISE = 0.35  # of standardised data
 # Below this noise variance what a low-rank kernel leaves out matters to the score.
 _EXACT_NOISE = 0.05
 
@@ -45,16 +46,20 @@ class MapProblem:
         members: (sets, size) node numbers, size at least 1.
         nodes: (targets,) node numbers.
         likelihood_weight: of the log likelihood in the objective that the hyper-parameters maximise.
+        wanted: (sets, targets) bool, the pairs to estimate; None for all.
     """
 
     rows: Tensor
     members: Tensor
     nodes: Tensor
     likelihood_weight: float = 1.0
+    wanted: Tensor | None = None
 
     def solve(self) -> MapEstimate:
-        """Estimates (sets, targets); -inf and nan where the target is in the set."""
+        """Estimates (sets, targets); -inf and nan where the target is in the set or the pair is not wanted."""
         valid = ~self._expansions.is_member
+        if self.wanted is not None:
+            valid &= self.wanted
         lengthscale, gamma = self._central_kernel
         kernel = self.rows.new_tensor([lengthscale, gamma]).log().expand(len(self.members), 2)
         every = torch.arange(len(kernel), device=kernel.device)
@@ -79,6 +84,28 @@ class MapProblem:
         estimate.objective[~valid] = -torch.inf
         estimate.score[~valid] = -torch.inf
         estimate.parameters[~valid] = torch.nan
+        return estimate
+
+    def solve_plainly(self) -> MapEstimate:
+        """As `solve`, by one climb per pair from about the prior's mode, in dense matrices; no look for a second mode.
+
+        The way for few rows and large sets, whose kernels have nearly full rank and seldom more than one target.
+        """
+        valid = ~self._expansions.is_member
+        if self.wanted is not None:
+            valid &= self.wanted
+        sets, targets = torch.nonzero(valid, as_tuple=True)
+        lengthscale, gamma = self._central_kernel
+        start = self.rows.new_tensor([lengthscale, gamma, self._prior_modes[2], _TYPICAL_NOISE]).log()
+        origin = self._expansions.of_pairs(sets, targets, start.expand(len(sets), 4))
+        found = Climb(self._expansions, self._objective, sets, targets, origin).run(together=False)
+        shape = valid.shape
+        estimate = MapEstimate(
+            self.rows.new_full(shape, -torch.inf),
+            self.rows.new_full(shape, -torch.inf),
+            self.rows.new_full((*shape, 4), torch.nan),
+        )
+        estimate.update(valid, found)
         return estimate
 
     @cached_property
@@ -118,7 +145,7 @@ class MapProblem:
 
     @property
     def _many_rows(self) -> bool:
-        return len(self.rows) > _DENSE_ROWS
+        return len(self.rows) > DENSE_ROWS
 
     @property
     def _central_kernel(self) -> tuple[float, float]:
