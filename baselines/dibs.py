@@ -115,7 +115,9 @@ class Dibs:
             if acyclic.any():
                 break
         else:
-            raise ArithmeticError("expected acyclic graphs among the samples, got none; set more num_steps or beta")
+            raise ArithmeticError(
+                "expected acyclic graphs among the samples, got none; set a higher beta, or beta_schedule=step"
+            )
         log_weights = prior[:, None] + graph_scores(graphs, family_scores)
         every = log_weights.flatten().softmax(dim=0)
         kept, dags = log_weights[acyclic].softmax(dim=0).numpy(), graphs[acyclic].numpy()
