@@ -14,9 +14,10 @@ from tqdm import tqdm
 
 from baselines import dibs_graphs
 from baselines.svgd import svgd_direction
+from bci.dataset import Bools, Floats
 from bci.family_scores import FamilyScoreCache, family_keys
 from bci.graphs import groups_of_equal
-from bci.posterior import GraphPosterior
+from bci.posterior import GraphPosterior, WeightedGraphs
 
 _LOSS_WINDOW = 3  # steps
 _NEGLIGIBLE = 1e-6  # weight of the least likely graphs, in all, that the posterior leaves out
@@ -168,14 +169,15 @@ def _families(graphs: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _per_particle(log_weights: Tensor, acyclic: Tensor) -> list[float]:
+    """What every particle's DAGs weigh together."""
     return log_weights.masked_fill(~acyclic, -torch.inf).logsumexp(dim=1).softmax(dim=0).tolist()
 
 
-def _without_negligible(graphs: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+def _without_negligible(graphs: Bools, weights: Floats) -> WeightedGraphs:
     """Different graphs with their total weights, the most likely first, down to a negligible rest."""
     first, group = groups_of_equal(graphs)
     total = np.bincount(group, weights)
     order = np.argsort(-total, kind="stable")
     total = total[order]
     count = int(np.searchsorted(total.cumsum(), 1 - _NEGLIGIBLE)) + 1
-    return graphs[first[order[:count]]], total[:count] / total[:count].sum()
+    return WeightedGraphs(graphs[first[order[:count]]], total[:count] / total[:count].sum())

@@ -68,6 +68,27 @@ def test_large_sets_agree_with_dense_optima():
         assert float(plain[place]) == pytest.approx(score, abs=0.05)
 
 
+AWKWARD = {
+    "five rows": lambda rng: rng.normal(size=(5, 6)),
+    "binary": lambda rng: rng.integers(0, 2, size=(80, 6)),
+    "heavy tails": lambda rng: np.exp(3 * rng.normal(size=(100, 6))),
+    "near copies": lambda rng: rng.normal(size=(100, 1)) + 1e-5 * rng.normal(size=(100, 6)),
+}
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+def test_plain_scores_of_awkward_data_are_finite_and_near_the_thorough_ones(kind):
+    rows = AWKWARD[kind](np.random.default_rng(0))
+    data = Dataset.from_raw(np.asarray(rows, dtype=float), "abcdef")
+    nodes = torch.arange(6).repeat(2)
+    parents = ~torch.eye(6, dtype=torch.bool)[nodes]
+    parents[6:][torch.arange(6), (torch.arange(6) + 1) % 6] = False  # four parents
+    plain = score_families(data, nodes, parents, search="plain").scores
+    assert plain.isfinite().all()
+    thorough = score_families(data, nodes, parents, search="thorough").scores
+    assert float((thorough - plain).max()) < 0.3
+
+
 def test_a_node_is_scored_on_the_rows_where_it_was_not_set(data):
     mask = np.zeros((60, 5), dtype=bool)
     mask[:15, 1] = mask[10:25, 3] = True
