@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bci.dataset import Dataset
 from bci.kernels import NormalInverseGamma
-from bci.map_estimation import DENSE_ROWS, MapProblem
+from bci.map_estimation import MapProblem
 from bci.scores import LikelihoodWeight, check_rows_to_learn_from, weight_of_likelihood
 
 MapSearch = Literal["thorough", "plain"]
@@ -76,8 +76,8 @@ def score_families(
             scores[place] = NormalInverseGamma().log_marginal_likelihood(rows[:, nodes[place]])
         for size in torch.unique(sizes[of_pattern & (sizes > 0)]).tolist():
             places = torch.nonzero(of_pattern & (sizes == size))[:, 0]
-            plain = search == "plain" and size >= _LEAST_PLAIN and len(rows) <= DENSE_ROWS
             for part, problem, pairs in _problems(rows, nodes[places], parents[places], size, weight):
+                plain = search == "plain" and size >= _LEAST_PLAIN and not problem.many_rows
                 estimate = (problem.solve_plainly() if plain else problem.solve()).select(pairs)
                 scores[places[part]] = estimate.score
                 hyperparameters[places[part]] = estimate.parameters
