@@ -32,6 +32,7 @@ _TEST_LENGTHSCALE, _TEST_GAMMA = 0.25, 0.58
 _LEAST_ROUGHNESS, _LEAST_ROUGHNESS_OF_LOW_NOISE, _LEAST_ROUGHNESS_OF_MANY_ROWS = 3.5, 1.0, 2.0
 _LEAST_OWN_ROUGHNESS, _LEAST_OWN_ROUGHNESS_OF_LOW_NOISE = 4.0, 1.5
 _ROUGH_ALREADY = 0.65
+_TYPICAL_NOISE = 0.35  # of standardised data
 # Below this noise variance what a low-rank kernel leaves out matters to the score.
 _EXACT_NOISE = 0.05
 
@@ -45,16 +46,18 @@ class MapProblem:
         members: (sets, size) node numbers, size at least 1.
         nodes: (targets,) node numbers.
         likelihood_weight: of the log likelihood in the objective that the hyper-parameters maximise.
+        wanted: (sets, targets) bool, the pairs to estimate; None for all.
     """
 
     rows: Tensor
     members: Tensor
     nodes: Tensor
     likelihood_weight: float = 1.0
+    wanted: Tensor | None = None
 
     def solve(self) -> MapEstimate:
-        """Estimates (sets, targets); -inf and nan where the target is in the set."""
-        valid = ~self._expansions.is_member
+        """Estimates (sets, targets); -inf and nan where the target is in the set or the pair is not wanted."""
+        valid = self._valid
         lengthscale, gamma = self._central_kernel
         kernel = self.rows.new_tensor([lengthscale, gamma]).log().expand(len(self.members), 2)
         every = torch.arange(len(kernel), device=kernel.device)
@@ -62,17 +65,17 @@ class MapProblem:
         prediction = self._objective.predict(model)
         estimate = prediction.there
         pending = valid & ~settled(prediction, self._allowance(roughness))
-        if not self._many_rows:
+        if not self.many_rows:
             pending |= valid & has_low_noise(estimate)
         if pending.any():
             sets, targets = torch.nonzero(pending, as_tuple=True)
             climb = Climb(self._expansions, self._objective, sets, targets, model.select(pending))
-            estimate.update(pending, climb.run(together=self._many_rows))
+            estimate.update(pending, climb.run(together=self.many_rows))
         suspect = self._suspects(valid, pending, roughness, estimate)
         if suspect.any():
             estimate.update(suspect, self._second_climb(suspect, estimate.select(suspect)))
         inexact = valid & (estimate.parameters[..., 3].exp() < _EXACT_NOISE)
-        if self._many_rows and self._expansions.can_be_dense and inexact.any():
+        if self.many_rows and self._expansions.can_be_dense and inexact.any():
             sets, targets = torch.nonzero(inexact, as_tuple=True)
             exact = self._expansions.of_pairs(sets, targets, estimate.parameters[inexact])
             estimate.update(inexact, self._objective.estimate(exact.value, exact.centre))
@@ -81,9 +84,35 @@ class MapProblem:
         estimate.parameters[~valid] = torch.nan
         return estimate
 
+    def solve_plainly(self) -> MapEstimate:
+        """As `solve`, by one climb per pair from about the prior's mode, in dense matrices; no look for a second mode.
+
+        The way for few rows and large sets, whose kernels have nearly full rank and seldom more than one target.
+        """
+        valid = self._valid
+        sets, targets = torch.nonzero(valid, as_tuple=True)
+        lengthscale, gamma = self._central_kernel
+        start = self.rows.new_tensor([lengthscale, gamma, self._prior_modes[2], _TYPICAL_NOISE]).log()
+        origin = self._expansions.of_pairs(sets, targets, start.expand(len(sets), 4))
+        found = Climb(self._expansions, self._objective, sets, targets, origin).run(together=False)
+        shape = valid.shape
+        estimate = MapEstimate(
+            self.rows.new_full(shape, -torch.inf),
+            self.rows.new_full(shape, -torch.inf),
+            self.rows.new_full((*shape, 4), torch.nan),
+        )
+        estimate.update(valid, found)
+        return estimate
+
+    @cached_property
+    def _valid(self) -> Tensor:
+        """(sets, targets) bool, the pairs to estimate."""
+        outside = ~self._expansions.is_member
+        return outside if self.wanted is None else outside & self.wanted
+
     @cached_property
     def _expansions(self) -> Expansions:
-        tolerance = _TRACE_TOLERANCE_OF_MANY_ROWS if self._many_rows else _TRACE_TOLERANCE
+        tolerance = _TRACE_TOLERANCE_OF_MANY_ROWS if self.many_rows else _TRACE_TOLERANCE
         return Expansions(self.rows, self.members, self.nodes, self.likelihood_weight, tolerance)
 
     @cached_property
@@ -101,7 +130,7 @@ class MapProblem:
     def _suspects(self, valid: Tensor, moved: Tensor, roughness: Tensor, estimate: MapEstimate) -> Tensor:
         """Pairs (sets, targets) that may have a second mode; of few rows, `moved` ones are tested where they are."""
         suspect = valid & (estimate.parameters[..., 0].exp() > _ROUGH_ALREADY * self._prior_modes[0])
-        if self._many_rows:
+        if self.many_rows:
             return suspect & (roughness > _LEAST_ROUGHNESS_OF_MANY_ROWS)
         low_noise = has_low_noise(estimate)
         suspect &= roughness > torch.where(low_noise, _LEAST_ROUGHNESS_OF_LOW_NOISE, _LEAST_ROUGHNESS)
@@ -117,7 +146,8 @@ class MapProblem:
         return torch.where(roughness < _SMOOTH, largest, largest * _SHARE_IF_ROUGH)
 
     @property
-    def _many_rows(self) -> bool:
+    def many_rows(self) -> bool:
+        """Whether shared low-rank expansions serve better than dense ones of single pairs."""
         return len(self.rows) > _DENSE_ROWS
 
     @property
@@ -140,14 +170,14 @@ class MapProblem:
         start[:, 1] = _ROUGH_GAMMA * self._prior_modes[1]
         start[:, :2].log_()
         start[:, 3] += self.rows.new_tensor(_ROUGH_NOISE).log()
-        if self._many_rows:
+        if self.many_rows:
             chosen, place = torch.unique(sets, return_inverse=True)
             model, _ = self._expansions.of_sets(chosen, start[:1, :2].expand(len(chosen), 2))
             origin = model.select((place, targets))
         else:
             origin = self._expansions.of_pairs(sets, targets, start)
         climb = Climb(self._expansions, self._objective, sets, targets, origin, known)
-        other = climb.run(together=self._many_rows)
+        other = climb.run(together=self.many_rows)
         better = other.objective > known.objective
         known.update(better, other.select(better))
         return known

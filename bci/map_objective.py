@@ -25,7 +25,7 @@ class MapEstimate(NamedTuple):
     score: Tensor  # (...), log p(x | psi) + log p(psi)
     parameters: Tensor  # (..., 4), logarithms of lengthscale, gamma, outputscale, noise variance
 
-    def select(self, where: Tensor) -> MapEstimate:
+    def select(self, where: Tensor | tuple[Tensor, ...]) -> MapEstimate:
         """The estimates that a mask or an index of the leading dimensions picks."""
         return MapEstimate(*(part[where] for part in self))
 

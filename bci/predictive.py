@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 import torch
 
 from bci.dataset import Bools, Dataset, Floats
+from bci.family_scores import score_families
 from bci.gp_regression import GPRegression, gp_regression
 from bci.kernels import NormalInverseGamma
-from bci.map_estimation import MapProblem
-from bci.scores import LikelihoodWeight, ScoreTable, check_rows_to_learn_from, weight_of_likelihood
+from bci.scores import LikelihoodWeight, ScoreTable
 
 Family = tuple[int, tuple[int, ...]]
 """A node and its parents in ascending order."""
@@ -99,14 +99,13 @@ def fit_gp_mechanisms(
     Raises:
         InvalidInput: a variable with fewer than two rows to learn from.
     """
-    check_rows_to_learn_from(dataset)
-    hyperparameters: dict[Family, Floats] = {}
-    for node, parents in _with_parents(graphs):
-        rows = torch.as_tensor(dataset.observations[~dataset.intervened[:, node]])
-        weight = weight_of_likelihood(likelihood_weight, len(rows))
-        estimate = MapProblem(rows, torch.tensor([parents]), torch.tensor([node]), weight).solve()
-        hyperparameters[node, parents] = estimate.parameters[0, 0].numpy()
-    return GPMechanisms(dataset.observations, dataset.intervened, hyperparameters)
+    wanted = _with_parents(graphs)
+    nodes = torch.tensor([node for node, _ in wanted], dtype=torch.int64)
+    parents = torch.zeros(len(wanted), dataset.num_nodes, dtype=torch.bool)
+    for row, (_, members) in zip(parents, wanted, strict=True):
+        row[list(members)] = True
+    found = score_families(dataset, nodes, parents, likelihood_weight=likelihood_weight).hyperparameters.numpy()
+    return GPMechanisms(dataset.observations, dataset.intervened, dict(zip(wanted, found, strict=True)))
 
 
 def scored_gp_mechanisms(dataset: Dataset, graphs: Iterable[Bools], table: ScoreTable) -> GPMechanisms:

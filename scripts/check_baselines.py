@@ -1,9 +1,9 @@
-"""Run the packaged baselines on the paper's settings and print their mean ESHD beside the printed one.
+"""Run the baselines on the paper's settings and print their mean ESHD beside the printed one.
 
 python scripts/check_baselines.py [--store DIR] [--seeds N] [--report] [METHOD ...]
 
 Jobs go to the result store; what is there already is not run again, so an interrupted check goes on where it was.
-GOLEM takes two to three minutes a job, DAG-GNN and GADGET more than one. `--report` runs nothing.
+GOLEM takes two to three minutes a job, DAG-GNN and GADGET more than one, DiBS-GP half to one. `--report` runs nothing.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ CHECKS = (
     Check("empty", "--"),
     Check("resit", "RESIT", expected_degree=4, num_samples=100),  # not printed for the others' setting
     Check("resit", "RESIT"),
+    Check("dibs_gp", "DIBS-GP"),
+    Check("dibs_gp", "DIBS-GP", overrides=("method.likelihood_weight=per_sample",)),
     Check("gadget", "GADGET"),
     Check("dag_gnn", "DAG-GNN"),
     Check("golem", "GOLEM"),

@@ -44,6 +44,7 @@ EQUIVARIANT: dict[str, dict[str, object]] = {
 SHORT: dict[str, dict[str, object]] = {
     "beeps": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "dag_gnn": {"epochs": 20, "k_max_iter": 5},
+    "dibs_gp": {"num_steps": 60, "num_particles": 4, "num_graphs": 30},
     "gadget": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "golem": {"num_iter": 600, "learning_rate": 0.01},
 }

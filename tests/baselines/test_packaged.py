@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from baselines.dag_gnn import DAGGNN
+from baselines.dibs_gp import DibsGP
 from baselines.gadget import GADGET
 from baselines.ges import GES
 from baselines.golem import GOLEM
@@ -19,7 +20,7 @@ from baselines.pc import PC
 from baselines.resit import RESIT
 from bci.errors import InvalidInput
 
-METHODS = [DAGGNN, GADGET, GES, GOLEM, GRaSP, PC, RESIT]
+METHODS = [DAGGNN, DibsGP, GADGET, GES, GOLEM, GRaSP, PC, RESIT]
 PACKAGES = {"castle", "causallearn", "lingam", "sumu"}
 
 
