@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import hydra
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from experiments.combinations import combinations
 from experiments.command import CONFIGS, file_name, sweepable
 from experiments.job import job_id
 from experiments.sweep import SEEDS
@@ -47,7 +47,7 @@ def expand(overrides: Sequence[str]) -> Sweep:
     with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         config = loader.load_configuration("config", _fixed(loader, overrides), run_mode=RunMode.MULTIRUN)
-        return Sweep(list(_jobs(loader, _combinations(loader, config, overrides))), config)
+        return Sweep(list(_jobs(loader, combinations(loader, config, overrides))), config)
 
 
 def _fixed(loader: ConfigLoader, overrides: Sequence[str]) -> list[str]:
@@ -56,16 +56,9 @@ def _fixed(loader: ConfigLoader, overrides: Sequence[str]) -> list[str]:
     return [str(each.input_line) for each in parsed if not each.is_sweep_override()]
 
 
-def _combinations(loader: ConfigLoader, config: DictConfig, overrides: Sequence[str]) -> list[list[str]]:
-    params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-    parsed = OverridesParser.create(config_loader=loader).parse_overrides([*params, *overrides])
-    (combinations,) = BasicSweeper.split_arguments(parsed, None)
-    return combinations
-
-
-def _jobs(loader: ConfigLoader, combinations: Sequence[Sequence[str]]) -> Iterator[SweepJob]:
+def _jobs(loader: ConfigLoader, swept: Sequence[Sequence[str]]) -> Iterator[SweepJob]:
     composed: dict[tuple[str, ...], tuple[DictConfig, str, str]] = {}
-    for combination in combinations:
+    for combination in swept:
         pairs = dict(each.partition("=")[::2] for each in combination)
         seeds = {key: pairs[key] for key in SEEDS if key in pairs}
         rest = tuple(each for each in combination if each.partition("=")[0] not in seeds)

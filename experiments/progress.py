@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
 from bci.counting import reporting
+from experiments.combinations import combinations
 from experiments.live_lines import LiveLines, is_terminal
 from experiments.outcome import FINISHED
 
@@ -200,13 +199,9 @@ def close() -> None:
 
 def number_of_jobs(config: DictConfig) -> int | None:
     """Number of jobs of a sweep, from its composed config; None if another sweeper than Hydra's own decides."""
-    sweeper = config.hydra.sweeper
-    if not str(sweeper.get("_target_")).endswith(".BasicSweeper"):
+    if not str(config.hydra.sweeper.get("_target_")).endswith(".BasicSweeper"):
         return None
-    arguments = [*(f"{key}={value}" for key, value in (sweeper.params or {}).items()), *config.hydra.overrides.task]
-    parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
-    (jobs,) = BasicSweeper.split_arguments(parser.parse_overrides(arguments), None)
-    return len(jobs)
+    return len(combinations(GlobalHydra.instance().config_loader(), config, config.hydra.overrides.task))
 
 
 def duration(seconds: float, *, rough: bool = False) -> str:
