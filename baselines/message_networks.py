@@ -1,0 +1,75 @@
+"""Mechanisms of all nodes as one network that adds up messages of parents."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import leaky_relu
+
+
+class _Part(NamedTuple):
+    """Shape of a parameter, and its start: normal with this deviation, or uniform on +- `bound`."""
+
+    shape: tuple[int, ...]
+    deviation: float = 0.0
+    bound: float = 0.0
+
+
+class MessageNetworks:
+    """`x_i = f(e_i, sum_k A_ki w_ki g(e_k, x_k))` with embeddings e, weights w and networks g, f (BayesDAG, appendix B).
+
+    g and f have one hidden layer of `max(4 d, 64)` leaky ReLUs. As in the authors' program, x_k enters g by weights of
+    its own and f has an output of its own for every node; all else is shared. Every chain has its own parameters, kept
+    as one vector.
+    """
+
+    def __init__(self, num_nodes: int) -> None:
+        self.num_nodes = num_nodes
+        width = hidden = max(4 * num_nodes, 64)
+        into_layer, into_output = 1 / math.sqrt(2 * num_nodes), 1 / math.sqrt(width)
+        self._parts = {
+            "embedding": _Part((num_nodes, num_nodes), deviation=0.01),
+            "weight": _Part((num_nodes, num_nodes), deviation=0.1),
+            "g_value": _Part((num_nodes, hidden), bound=into_layer),
+            "g_embedding": _Part((num_nodes, hidden), bound=into_layer),
+            "g_bias": _Part((1, hidden), bound=into_layer),
+            "g_output": _Part((hidden, num_nodes), bound=into_output),
+            "g_output_bias": _Part((1, num_nodes), bound=into_output),
+            "f_sum": _Part((num_nodes, hidden), bound=into_layer),
+            "f_embedding": _Part((num_nodes, hidden), bound=into_layer),
+            "f_bias": _Part((1, hidden), bound=into_layer),
+            "f_output": _Part((num_nodes, hidden), bound=into_output),
+            "f_output_bias": _Part((num_nodes, 1), bound=into_output),
+        }
+        self._no_loops = 1 - torch.eye(num_nodes)
+
+    def start(self, chains: int, generator: torch.Generator) -> Tensor:
+        """(chains, parameters)"""
+        groups = []
+        for part in self._parts.values():
+            shape = (chains, math.prod(part.shape))
+            normal = part.deviation * torch.randn(shape, generator=generator)
+            groups.append(normal + part.bound * (2 * torch.rand(shape, generator=generator) - 1))
+        return torch.cat(groups, dim=1)
+
+    def predict(self, parameters: Tensor, values: Tensor, graphs: Tensor) -> Tensor:
+        """(chains, d, rows) from parameters (chains, parameters), values (d, rows) and graphs (chains, d, d)."""
+        sizes = [math.prod(part.shape) for part in self._parts.values()]
+        part = {
+            name: piece.unflatten(1, self._parts[name].shape)
+            for name, piece in zip(self._parts, parameters.split(sizes, dim=1), strict=True)
+        }
+        chains, nodes, rows = len(parameters), *values.shape
+        shift = torch.baddbmm(part["g_bias"], part["embedding"], part["g_embedding"])
+        hidden = torch.addcmul(shift[:, :, None], values[:, :, None], part["g_value"][:, :, None])
+        hidden = leaky_relu(hidden, inplace=True).reshape(chains, nodes * rows, -1)
+        messages = torch.baddbmm(part["g_output_bias"], hidden, part["g_output"])
+        weights = graphs * part["weight"] * self._no_loops
+        sums = weights.mT @ messages.reshape(chains, nodes, -1)  # over parents
+        shift = torch.baddbmm(part["f_bias"], part["embedding"], part["f_embedding"])
+        hidden = sums.reshape(chains, nodes * rows, -1) @ part["f_sum"]
+        hidden = leaky_relu(hidden.reshape(chains, nodes, rows, -1) + shift[:, :, None], inplace=True)
+        return (hidden @ part["f_output"][..., None])[..., 0] + part["f_output_bias"]
