@@ -15,10 +15,8 @@ def is_acyclic(graphs: Bools) -> Bools:
     """(n,) from adjacency matrices (n, d, d): parentless nodes are taken away until none is left, or none is found."""
     left = np.ones(graphs.shape[:2], dtype=bool)
     for _ in range(graphs.shape[1]):
-        has_parent: Bools = (graphs & left[:, :, None]).any(axis=1)
-        left &= has_parent
-    acyclic: Bools = ~left.any(axis=1)
-    return acyclic
+        left &= (graphs & left[:, :, None]).any(axis=1)
+    return np.logical_not(left.any(axis=1))
 
 
 def posterior_of_samples(graphs: Bools, diagnostics: Mapping[str, Any]) -> GraphPosterior:

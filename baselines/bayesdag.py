@@ -1,4 +1,4 @@
-"""BayesDAG: DAGs and mechanisms by stochastic-gradient Markov chains over orders, with a variational network for edges."""
+"""BayesDAG: stochastic-gradient Markov chains over orders and mechanisms, with a variational network for edges."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class BayesDAG(PackagedMethod):
     """BayesDAG with non-linear mechanisms and Gaussian noise.
 
     Annadani, Pawlowski, Jennings, Bauer, Zhang & Gong (2023), "BayesDAG: gradient-based posterior inference for causal
-    discovery". Every update draws a graph: for p, which holds the order, and theta, the mechanisms, a step of a sampler,
-    for the network that switches edges on and the noise scales a step of Adam.
+    discovery". Every update draws a graph. For p, which holds the order, and theta, the mechanisms, it is a step of a
+    sampler; for the network that switches edges on and for the noise scales a step of Adam.
 
     The authors' program takes sampler steps whenever it evaluates itself while it trains, and these decide the result:
     `extra_sampler_steps` after every `extra_every`-th epoch, 37,500 by default.
 
     Args:
         num_chains: independent p and theta, of one network that switches edges on.
-        sinkhorn_iterations, sinkhorn_tolerance: the most iterations, and the deviation of a sum from one that ends them.
+        sinkhorn_iterations, sinkhorn_tolerance: most iterations, and the deviation of a sum from one that ends them.
         scale_noise, scale_noise_p: factor of the sampler's noise, for theta and for p; 1 samples, 0 optimises.
         vi_norm: normalise the input and the layers of the network for edges.
         input_perm: that network sees the permutation, not p.
@@ -147,15 +147,13 @@ class _Chains:
             AdamSGMCMC(state, learning_rate=rate, scale_noise=settings[noise], generator=generator)
             for state, noise in ((self.p, "scale_noise_p"), (self.theta, "scale_noise"))
         )
-        self._adam = torch.optim.Adam(
-            [*self._graphs.parameters, self.log_scales], lr=settings["helper_learning_rate"]
-        )
+        self._adam = torch.optim.Adam([*self._graphs.parameters, self.log_scales], lr=settings["helper_learning_rate"])
 
     def minibatches(self) -> Iterator[Tensor]:
         """All rows, in random batches if one does not hold them."""
         if self._num_rows <= self._batch_size:
             return iter([self._rows])
-        return iter(self._rows[torch.randperm(self._num_rows, generator=self._generator)].split(self._batch_size))
+        return iter(self._rows[torch.randperm(self._num_rows, generator=self._generator)].split(self._batch_size))  # type: ignore[no-untyped-call]
 
     def sampler_step(self) -> None:
         """p and theta on one batch."""
@@ -188,7 +186,7 @@ class _Chains:
         entropy = torch.distributions.Bernoulli(logits=logits).entropy().sum()  # type: ignore[no-untyped-call]
         loss = self._loss(rows, self.theta, self.log_scales, graphs) - entropy / self._num_rows
         self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self._adam.step()
         return loss.item()
 

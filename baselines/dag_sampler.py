@@ -18,8 +18,8 @@ _SINKHORN_ITERATIONS, _SINKHORN_TOLERANCE = 3000, 1e-3
 class DAGSampler:
     """DAG-DP of Charpentier, Kibler & Guennemann (2022), "Differentiable DAG sampling", section 3.
 
-    `DAG = edges * (P^T U P)`, U strictly upper triangular, row causes column. The permutation P (ranks, nodes) comes from
-    logits with Gumbel noise: sorted (`top_k`, logits (d,), log-softmaxed), or normalised by Sinkhorn and assigned
+    `DAG = edges * (P^T U P)`, U strictly upper triangular, row causes column. The permutation P (ranks, nodes) comes
+    from logits with Gumbel noise: sorted (`top_k`, logits (d,), log-softmaxed), or normalised by Sinkhorn and assigned
     (`sinkhorn`, logits (d, d), divided by the temperature). An edge is a Gumbel-softmax over
     (log sigmoid(E), log sigmoid(-E)), which is `sigmoid((E + logistic noise) / temperature)`.
 

@@ -114,15 +114,13 @@ class DDS(PackagedMethod):
 
 
 def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPosterior:
-    """Run in the process of the fit; with "deterministic_order" the probabilities are in the diagnostics, row by row."""
+    """Run in the process of the fit; diagnostics hold the probabilities of "deterministic_order", row by row."""
     sampler, diagnostics, generator = _train(observations, settings, seed)
     if settings["edge_probabilities"] == "samples":
         graphs = sampler.sample_hard(settings["num_samples"], generator) > 0.5
         return posterior_of_samples(graphs.numpy(), diagnostics)
     probabilities = sampler.edge_probabilities().double().numpy()
-    return posterior_of_samples(
-        probabilities[None] > 0.5, {**diagnostics, "edge_probabilities": probabilities.ravel()}
-    )
+    return posterior_of_samples(probabilities[None] > 0.5, {**diagnostics, "edge_probabilities": probabilities.ravel()})
 
 
 def _train(
@@ -153,7 +151,7 @@ def _train(
     patience = settings["patience"]
     for epoch in range(settings["max_epochs"]):
         shuffled = training[torch.randperm(len(training), generator=generator)]
-        for batch in shuffled.split(settings["batch_size"]):
+        for batch in shuffled.split(settings["batch_size"]):  # type: ignore[no-untyped-call]
             loss = loss_of(batch, sampler.sample(1, generator)[0])
             for optimiser in optimisers:
                 optimiser.zero_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ class _Part(NamedTuple):
 
 
 class MessageNetworks:
-    """`x_i = f(e_i, sum_k A_ki w_ki g(e_k, x_k))` with embeddings e, weights w and networks g, f (BayesDAG, appendix B).
+    """`x_i = f(e_i, sum_k A_ki w_ki g(e_k, x_k))`, embeddings e, weights w, networks g and f (BayesDAG, appendix B).
 
     g and f have one hidden layer of `max(4 d, 64)` leaky ReLUs. As in the authors' program, x_k enters g by weights of
     its own and f has an output of its own for every node; all else is shared. Every chain has its own parameters, kept
@@ -63,13 +63,36 @@ class MessageNetworks:
             for name, piece in zip(self._parts, parameters.split(sizes, dim=1), strict=True)
         }
         chains, nodes, rows = len(parameters), *values.shape
+        batches = chains * nodes
+        # With a column of ones: a product of matrices is cheaper than a sum of large arrays, most of all backwards.
+        one = values.new_ones(nodes, rows, 1)
         shift = torch.baddbmm(part["g_bias"], part["embedding"], part["g_embedding"])
-        hidden = torch.addcmul(shift[:, :, None], values[:, :, None], part["g_value"][:, :, None])
-        hidden = leaky_relu(hidden, inplace=True).reshape(chains, nodes * rows, -1)
+        inputs = torch.cat([values[:, :, None], one], dim=2).expand(chains, -1, -1, -1).reshape(batches, rows, 2)
+        hidden = inputs @ torch.stack([part["g_value"], shift], dim=2).flatten(0, 1)
+        hidden = leaky_relu(hidden, inplace=True).view(chains, nodes * rows, -1)
         messages = torch.baddbmm(part["g_output_bias"], hidden, part["g_output"])
         weights = graphs * part["weight"] * self._no_loops
-        sums = weights.mT @ messages.reshape(chains, nodes, -1)  # over parents
+        sums = (weights.mT @ messages.view(chains, nodes, -1)).view(batches, rows, nodes)  # over parents
         shift = torch.baddbmm(part["f_bias"], part["embedding"], part["f_embedding"])
-        hidden = sums.reshape(chains, nodes * rows, -1) @ part["f_sum"]
-        hidden = leaky_relu(hidden.reshape(chains, nodes, rows, -1) + shift[:, :, None], inplace=True)
-        return (hidden @ part["f_output"][..., None])[..., 0] + part["f_output_bias"]
+        inputs = torch.cat([sums, one.expand(chains, -1, -1, -1).reshape(batches, rows, 1)], dim=2)
+        into_hidden = part["f_sum"][:, None].expand(-1, nodes, -1, -1)
+        hidden = inputs @ torch.cat([into_hidden, shift[:, :, None]], dim=2).flatten(0, 1)
+        hidden = leaky_relu(hidden, inplace=True).view(chains, nodes, rows, -1)
+        output: Tensor = _Weighted.apply(hidden, part["f_output"])  # type: ignore[no-untyped-call]
+        return output + part["f_output_bias"]
+
+
+class _Weighted(torch.autograd.Function):
+    """`sum_h values[..., r, h] weights[..., h]`; a product of matrices with a derivative that costs a third."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, weights: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(values, weights)
+        return (values @ weights[..., None])[..., 0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]  # noqa: ANN401
+        values, weights = ctx.saved_tensors
+        of_values = gradient[..., None] * weights[..., None, :] if ctx.needs_input_grad[0] else None
+        of_weights = (gradient[..., None, :] @ values)[..., 0, :] if ctx.needs_input_grad[1] else None
+        return of_values, of_weights

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 
 class NodeNetworks:
-    """For each of d nodes a ReLU network from its parents' values to its own; inputs that are no parents are set to zero.
+    """For each of d nodes a ReLU network from its parents' values to its own; other inputs are set to zero.
 
     Weights and biases start uniform on `+-1 / sqrt(inputs of the layer)`.
 
@@ -20,8 +21,9 @@ class NodeNetworks:
 
     def __init__(self, num_nodes: int, hidden: Sequence[int], generator: torch.Generator) -> None:
         widths = [num_nodes, *hidden, 1]
-        self.weights, self.biases = [], []
-        for inputs, outputs in zip(widths[:-1], widths[1:], strict=True):
+        self.weights: list[Tensor] = []
+        self.biases: list[Tensor] = []
+        for inputs, outputs in pairwise(widths):
             bound = inputs**-0.5
             for shape, group in (((inputs, outputs), self.weights), ((1, outputs), self.biases)):
                 values = (2 * torch.rand(num_nodes, *shape, generator=generator) - 1) * bound

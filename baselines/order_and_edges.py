@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -21,8 +22,8 @@ class OrderAndEdges:
     """`A = W * (S L S^T)` given p: the matrix allows edges from higher to lower p, W in {0, 1} switches them on.
 
     S (nodes, positions) is the assignment of the Sinkhorn normalisation of `p o^T / 0.2`, o = 10 (1, ..., d), and L is
-    strictly lower triangular. W is relaxed Bernoulli with temperature 0.2, rounded, with logits from the helper network.
-    Both have straight-through gradients (Annadani et al. 2023, section 3).
+    strictly lower triangular. W is relaxed Bernoulli with temperature 0.2, rounded; its logits come from the helper
+    network. Both have straight-through gradients (Annadani et al. 2023, section 3).
 
     Args:
         sinkhorn: normalises; keep it for one chain of p.
@@ -49,9 +50,7 @@ class OrderAndEdges:
         self._lower = torch.ones(num_nodes, num_nodes).tril(-1)
         width = _WIDTH_FOR_PERMUTATIONS if input_perm else _WIDTH
         widths = [num_nodes**2 if input_perm else num_nodes, width, width, num_nodes**2]
-        self._layers = [
-            self._linear(inputs, outputs) for inputs, outputs in zip(widths[:-1], widths[1:], strict=True)
-        ]
+        self._layers = [self._linear(inputs, outputs) for inputs, outputs in pairwise(widths)]
         self._norms = [(torch.ones(width).requires_grad_(), torch.zeros(width).requires_grad_()) for _ in range(2)]
 
     @property
@@ -78,7 +77,7 @@ class OrderAndEdges:
         hidden = torch.addmm(first_bias, inputs, first).relu()
         hidden = hidden + torch.addmm(second_bias, self._normed(hidden, 0), second).relu()
         logits = torch.addmm(last_bias, self._normed(hidden, 1), last) + self._shift
-        return logits.unflatten(1, (self.num_nodes, self.num_nodes))
+        return logits.view(-1, self.num_nodes, self.num_nodes)
 
     def _normed(self, hidden: Tensor, which: int) -> Tensor:
         return layer_norm(hidden, hidden.shape[-1:], *self._norms[which]) if self.vi_norm else hidden

@@ -1,7 +1,7 @@
 """Random permutations that gradients pass through: sorted perturbed scores, and assignments of a Sinkhorn matrix.
 
-A permutation is a matrix of zeros and ones with one entry per row and column. A hard one is used in the forward pass and
-the soft matrix it was rounded from in the backward pass ("straight-through").
+A permutation is a matrix of zeros and ones with one entry per row and column. A hard one is used in the forward pass,
+the soft matrix that it was rounded from in the backward pass ("straight-through").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def soft_sort(scores: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     """Permutations that sort scores in descending order, soft and hard.
 
     `soft[r, j] = softmax_j(-|sorted_r - score_j| / temperature)`: how much item j is the one of rank r (Prillo and
-    Eisenschlos 2020, "SoftSort"). Of scores with Gumbel noise the hard one is a draw from the Plackett-Luce model, whose
+    Eisenschlos 2020, "SoftSort"). Of scores with Gumbel noise the hard one is a draw from the Plackett-Luce model, its
     first k ranks are a draw of k items without replacement ("Gumbel-top-k").
 
     Args:

@@ -72,14 +72,14 @@ def _normalised(logits: Array, columns: Array, iterations: int, tolerance: float
         if used >= iterations or np.abs(sums - 1).max() < tolerance:
             return matrix, columns, used
         transposed, column_factors = np.swapaxes(matrix, -1, -2), None
-        for _ in range(min(_BLOCK, iterations - used)):
+        for _ in range(_BLOCK):
             if not 1 / _LARGEST_FACTOR < sums.min() <= sums.max() < _LARGEST_FACTOR:
                 break
             row_factors = 1 / sums
             column_factors = 1 / (transposed @ row_factors)
             sums = matrix @ column_factors
             used += 1
-            if np.abs(row_factors * sums - 1).max() < tolerance:
+            if used >= iterations or np.abs(row_factors * sums - 1).max() < tolerance:
                 factors = np.swapaxes(column_factors, -1, -2)
                 return row_factors * matrix * factors, columns - np.log(factors), used
         if column_factors is not None:
@@ -96,8 +96,8 @@ def _backward(matrix: Array, gradient: Array) -> Array:
     """Gradient with respect to the logits from that with respect to the matrix P.
 
     `dP = P * (dX - du 1^T - 1 dv^T)`, where du and dv keep the sums of rows and columns, so that the gradient is
-    `P * (G - a 1^T - 1 b^T)` with `[diag(P 1), P; P^T, diag(P^T 1)] [a; b] = [(P * G) 1; (P * G)^T 1]`. Of the solutions,
-    which differ by a constant that moves from a to b, a small ridge takes one.
+    `P * (G - a 1^T - 1 b^T)` with `[diag(P 1), P; P^T, diag(P^T 1)] [a; b] = [(P * G) 1; (P * G)^T 1]`. A small
+    ridge takes one of the solutions, which differ by a constant that moves from a to b.
     """
     size = matrix.shape[-1]
     weighted = matrix * gradient

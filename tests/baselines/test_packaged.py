@@ -10,7 +10,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from baselines.bayesdag import BayesDAG
 from baselines.dag_gnn import DAGGNN
+from baselines.dds import DDS
 from baselines.gadget import GADGET
 from baselines.ges import GES
 from baselines.golem import GOLEM
@@ -19,7 +21,7 @@ from baselines.pc import PC
 from baselines.resit import RESIT
 from bci.errors import InvalidInput
 
-METHODS = [DAGGNN, GADGET, GES, GOLEM, GRaSP, PC, RESIT]
+METHODS = [BayesDAG, DAGGNN, DDS, GADGET, GES, GOLEM, GRaSP, PC, RESIT]
 PACKAGES = {"castle", "causallearn", "lingam", "sumu"}
 
 
