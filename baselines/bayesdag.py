@@ -188,7 +188,7 @@ class _Chains:
         self._adam.zero_grad()
         loss.backward()
         self._adam.step()
-        return loss.item()
+        return float(loss)
 
     def graphs_given(self, p: Tensor) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """(n, d, d), one draw for every row of p (n, d)."""
@@ -205,5 +205,6 @@ class _Chains:
         """Negative log-likelihood, averaged over rows and summed over chains, plus the penalty on edges."""
         values = rows.T
         residuals = (values - self._networks.predict(theta, values, graphs)) / log_scales.exp()[:, None]
-        fit = residuals.square().sum() / (2 * len(rows)) + len(graphs) * log_scales.sum()
-        return fit + self._lambda_sparse * graphs.abs().sum() / self._num_rows
+        loss: Tensor = residuals.square().sum() / (2 * len(rows)) + len(graphs) * log_scales.sum()
+        loss = loss + self._lambda_sparse * graphs.abs().sum() / self._num_rows
+        return loss

@@ -144,7 +144,8 @@ def _train(
 
     def loss_of(batch: Tensor, dag: Tensor) -> Tensor:
         penalty = _penalty(sampler.edge_logits, settings["regulariser"], settings["prior_p"])
-        return (networks.predict(batch, dag) - batch).square().mean() + settings["regularisation"] * penalty
+        loss: Tensor = (networks.predict(batch, dag) - batch).square().mean() + settings["regularisation"] * penalty
+        return loss
 
     losses: list[float] = []
     best = [parameter.detach().clone() for parameter in sampler.parameters]

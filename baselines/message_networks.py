@@ -59,8 +59,8 @@ class MessageNetworks:
         """(chains, d, rows) from parameters (chains, parameters), values (d, rows) and graphs (chains, d, d)."""
         sizes = [math.prod(part.shape) for part in self._parts.values()]
         part = {
-            name: piece.unflatten(1, self._parts[name].shape)
-            for name, piece in zip(self._parts, parameters.split(sizes, dim=1), strict=True)
+            name: piece.view(-1, *self._parts[name].shape)
+            for name, piece in zip(self._parts, torch.split(parameters, sizes, dim=1), strict=True)
         }
         chains, nodes, rows = len(parameters), *values.shape
         batches = chains * nodes
@@ -78,8 +78,9 @@ class MessageNetworks:
         into_hidden = part["f_sum"][:, None].expand(-1, nodes, -1, -1)
         hidden = inputs @ torch.cat([into_hidden, shift[:, :, None]], dim=2).flatten(0, 1)
         hidden = leaky_relu(hidden, inplace=True).view(chains, nodes, rows, -1)
-        output: Tensor = _Weighted.apply(hidden, part["f_output"])  # type: ignore[no-untyped-call]
-        return output + part["f_output_bias"]
+        weighted = _Weighted.apply(hidden, part["f_output"])  # type: ignore[no-untyped-call]
+        predicted: Tensor = weighted + part["f_output_bias"]
+        return predicted
 
 
 class _Weighted(torch.autograd.Function):
@@ -91,7 +92,7 @@ class _Weighted(torch.autograd.Function):
         return (values @ weights[..., None])[..., 0]
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:  # type: ignore[override]  # noqa: ANN401
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:  # noqa: ANN401
         values, weights = ctx.saved_tensors
         of_values = gradient[..., None] * weights[..., None, :] if ctx.needs_input_grad[0] else None
         of_weights = (gradient[..., None, :] @ values)[..., 0, :] if ctx.needs_input_grad[1] else None

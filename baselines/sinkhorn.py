@@ -121,6 +121,6 @@ class _Normalise(torch.autograd.Function):
         return torch.from_numpy(matrix).to(logits.dtype)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]  # noqa: ANN401
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         result = _backward(ctx.matrix, gradient.double().numpy())
         return torch.from_numpy(result).to(gradient.dtype), None
