@@ -129,7 +129,8 @@ class _Chains:
     def __init__(self, rows: Tensor, settings: Mapping[str, Any], generator: torch.Generator) -> None:
         self._rows, self._batch_size = rows, settings["batch_size"]
         self._num_rows, num_nodes = rows.shape
-        self._lambda_sparse, self._generator = settings["lambda_sparse"], generator
+        self._lambda_sparse: float = settings["lambda_sparse"]
+        self._generator = generator
         chains = settings["num_chains"]
         self._sinkhorn = Sinkhorn(settings["sinkhorn_iterations"], settings["sinkhorn_tolerance"])
         self._graphs = OrderAndEdges(
@@ -188,7 +189,8 @@ class _Chains:
         self._adam.zero_grad()
         loss.backward()
         self._adam.step()
-        return float(loss)
+        value: float = loss.item()
+        return value
 
     def graphs_given(self, p: Tensor) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """(n, d, d), one draw for every row of p (n, d)."""
@@ -206,5 +208,4 @@ class _Chains:
         values = rows.T
         residuals = (values - self._networks.predict(theta, values, graphs)) / log_scales.exp()[:, None]
         loss: Tensor = residuals.square().sum() / (2 * len(rows)) + len(graphs) * log_scales.sum()
-        loss = loss + self._lambda_sparse * graphs.abs().sum() / self._num_rows
-        return loss
+        return loss + self._lambda_sparse * graphs.abs().sum() / self._num_rows
