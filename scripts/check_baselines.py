@@ -3,7 +3,8 @@
 python scripts/check_baselines.py [--store DIR] [--seeds N] [--report] [METHOD ...]
 
 Jobs go to the result store; what is there already is not run again, so an interrupted check goes on where it was.
-GOLEM takes two to three minutes a job, DAG-GNN and GADGET more than one, DiBS-GP half to one. `--report` runs nothing.
+GOLEM takes two to three minutes a job, DAG-GNN and GADGET more than one, DiBS-GP half to one, BayesDAG four to ten.
+`--report` runs nothing.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ CHECKS = (
     Check("gadget", "GADGET"),
     Check("dag_gnn", "DAG-GNN"),
     Check("golem", "GOLEM"),
+    Check("dds", "DDS"),
+    Check("dds", "DDS", overrides=("method.regulariser=bernoulli_kl",)),
+    Check("bayesdag", "BAYESDAG"),
+    Check("bayesdag", "BAYESDAG", overrides=("method.extra_sampler_steps=0",)),
 )
 
 

@@ -42,8 +42,10 @@ EQUIVARIANT: dict[str, dict[str, object]] = {
 
 # Methods whose full length is for real data.
 SHORT: dict[str, dict[str, object]] = {
+    "bayesdag": {"max_epochs": 60, "extra_sampler_steps": 4},
     "beeps": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "dag_gnn": {"epochs": 20, "k_max_iter": 5},
+    "dds": {"max_epochs": 60},
     "dibs_gp": {"num_steps": 60, "num_particles": 4, "num_graphs": 30},
     "gadget": {"burn_in": 100, "iterations": 200, "thinning": 2, "mc3_chains": 4},
     "golem": {"num_iter": 600, "learning_rate": 0.01},
@@ -154,9 +156,11 @@ def test_diagnostics_are_numbers_or_curves(fitted):
 # not listed.
 CAN_ORIENT: dict[str, tuple[str, dict[str, object]] | None] = {
     "arco_gp": ("nonlinear_pair", {"max_parents": 1}),
+    "bayesdag": ("nonlinear_pair", {"max_epochs": 200, "extra_sampler_steps": 20, "lambda_sparse": 0.0}),
     "beeps": ("collider", {}),
     "exact_gp": ("nonlinear_pair", {"max_parents": 1}),
     "dag_gnn": ("equal_noise_chain", {}),
+    "dds": ("nonlinear_pair", {"max_epochs": 150}),
     "empty": None,
     "gadget": ("collider", {}),
     "ges": ("collider", {}),

@@ -10,7 +10,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from baselines.bayesdag import BayesDAG
 from baselines.dag_gnn import DAGGNN
+from baselines.dds import DDS
 from baselines.dibs_gp import DibsGP
 from baselines.gadget import GADGET
 from baselines.ges import GES
@@ -20,7 +22,7 @@ from baselines.pc import PC
 from baselines.resit import RESIT
 from bci.errors import InvalidInput
 
-METHODS = [DAGGNN, DibsGP, GADGET, GES, GOLEM, GRaSP, PC, RESIT]
+METHODS = [BayesDAG, DAGGNN, DDS, DibsGP, GADGET, GES, GOLEM, GRaSP, PC, RESIT]
 PACKAGES = {"castle", "causallearn", "lingam", "sumu"}
 
 
