@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Sequence
 
 # Before Ray is loaded: what jobs say comes whole and without colours.
@@ -21,6 +22,7 @@ from bci.errors import InvalidInput
 from experiments.launchers import environment, numbered, positive, sweep_of
 from experiments.outcome import one_line
 
+_ANSWER_SECONDS = 5
 _OBJECT_STORE_BYTES = 200_000_000  # jobs exchange nothing but their settings
 
 
@@ -54,8 +56,9 @@ class Ray(RayLauncher):
             settings["object_store_memory"] = _OBJECT_STORE_BYTES
             settings["num_cpus"] = None if cores is None else cores * threads
         try:
+            _check_answers(settings["address"])
             ray.init(**settings, runtime_env={"env_vars": environment(threads)}, logging_level=logging.ERROR)
-        except (ConnectionError, RayError, ValueError) as error:
+        except (OSError, RayError, ValueError) as error:
             raise InvalidInput(
                 f"launcher.address: expected a running Ray cluster, got {settings['address']!r} ({one_line(error)}); "
                 "leave it out for one of our own"
@@ -67,3 +70,11 @@ class Ray(RayLauncher):
             config.hydra.job.id, config.hydra.job.num = str(number), number
         remote = self.ray_cfg.remote
         return launch_job_on_ray(self.hydra_context, remote, config, self.task_function, Singleton.get_state())
+
+
+def _check_answers(address: str | None) -> None:
+    """Raise OSError where nothing listens at HOST:PORT or ray://HOST:PORT, as Ray would try for minutes."""
+    host, colon, port = (address or "").rpartition("/")[2].rpartition(":")
+    if colon and port.isdecimal():
+        with socket.create_connection((host, int(port)), timeout=_ANSWER_SECONDS):
+            pass
