@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow lint types check benchmark clean
+.PHONY: help setup run test test-slow test-browser report lint types check benchmark clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -26,6 +26,12 @@ test: $(INSTALLED) ## run the tests but the slow ones
 
 test-slow: $(INSTALLED) ## run the slow tests
 	$(BIN)/python -m pytest -m slow
+
+test-browser: $(INSTALLED) ## run the tests of the page in chromium (Debian: chromium, chromium-driver)
+	$(BIN)/python -m pytest -m browser
+
+report: $(INSTALLED) ## write one page of all published tables and figures
+	$(BIN)/python -m experiments.html_report out=results/report.html tables=results/tables figures=results/figures
 
 lint: $(INSTALLED) ## check style and formatting
 	$(BIN)/ruff check .

@@ -127,6 +127,7 @@ def _interventional_distributions(folders: Sequence[str], out: Path, *, pairs: s
     )
     facts = {
         "figure": "interventional_distributions",
+        "title": "Interventional distributions",
         "caption": caption,
         "alt": f"Posterior against true densities of {shown}.",
         "methods": [run.method_name for run in runs],

@@ -80,7 +80,7 @@ def main_cd(rows: pd.DataFrame) -> Drawn:
         box_plots(panels, "Structure learning: 20 variables, expected degree 2, 200 samples"),
         done[[*_JOB, *METRICS, "data_fingerprint"]],
         {
-            **_said("main_cd", caption, _summary(jobs), done, left_out),
+            **_said("main_cd", "Structure learning", caption, _summary(jobs), done, left_out),
             "alt": "Box plots of ESHD and A-AID per method on scale-free and Erdős-Rényi graphs. "
             + _medians(done, "eshd"),
             "boxes": _counts(jobs),
@@ -149,7 +149,7 @@ def exact_posterior(rows: pd.DataFrame) -> Drawn:
         exact_against_learnt(panels, "Approximate inference against the exact posterior", "ESHD"),
         pairs[[*_JOB, "mechanism", "expected_degree", "fit", "eshd", "eshd_exact", "difference", "job_id_exact"]],
         {
-            **_said("exact_posterior", caption, summary, done, []),
+            **_said("exact_posterior", "Approximate inference against the exact posterior", caption, summary, done, []),
             "alt": f"Scatter plots of {len(panels)} settings and box plots of the differences. {summary}",
             "pairs_of": {name: int(pairs["job_id"].isin(frame["job_id"]).sum()) for name, frame in planned.items()},
             "pairs_left_out_as_data_differ": int(unequal.sum()),
@@ -188,7 +188,7 @@ def accuracy_seconds(rows: pd.DataFrame) -> Drawn:
         accuracy_against_seconds(panels, "Accuracy against seconds: 20 variables, 200 samples"),
         done[[*_JOB, *METRICS, "fit_seconds", "host"]],
         {
-            **_said("accuracy_seconds", caption, _summary(jobs), done, left_out),
+            **_said("accuracy_seconds", "Accuracy against seconds", caption, _summary(jobs), done, left_out),
             "alt": "Mean error against mean seconds of a fit, per method. " + _medians(done, "fit_seconds"),
             "points": points,
         },
@@ -226,10 +226,13 @@ def _left_out(done: pd.DataFrame) -> list[str]:
     return [name for name in PRINTED if name not in set(done["method"])]
 
 
-def _said(name: str, caption: str, summary: str, done: pd.DataFrame, left_out: Sequence[str]) -> dict[str, Any]:
+def _said(
+    name: str, title: str, caption: str, summary: str, done: pd.DataFrame, left_out: Sequence[str]
+) -> dict[str, Any]:
     missing = f" Not computed, so left out: {', '.join(left_out)}." if left_out else ""
     return {
         "figure": name,
+        "title": title,
         "caption": f"{caption} {summary}{missing}",
         "not_computed": list(left_out),
         "git_commits": sorted(set(done["git_commit"].dropna())),

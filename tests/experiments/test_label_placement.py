@@ -15,7 +15,7 @@ from experiments.label_placement import label_points
 def placed():
     """Labels of points in a crowd, with bars through them: boxes of labels, points, bars and the frame in pixels."""
     rng = np.random.default_rng(3)
-    points = [tuple(point) for point in rng.uniform(0.35, 0.65, (9, 2))]
+    points = [tuple(point) for point in rng.uniform(0.45, 0.55, (9, 2))]
     bars = [((x - 0.05, y), (x + 0.05, y)) for x, y in points]
     figure = Figure(figsize=(6, 5))
     renderer = FigureCanvasAgg(figure).get_renderer()
