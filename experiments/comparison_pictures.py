@@ -209,7 +209,7 @@ def _draw_differences(ax: Axes, panels: Sequence[PairPanel], label: str) -> None
                 medianprops={"color": _TEXT, "linewidth": 2.0},
             )
             _strip(ax, difference, place, kind, along_x=True)
-            said = f"{difference.mean():+.2f} of {learnt.mean():.1f}, n = {len(difference)}"
+            said = f"{difference.mean():+.2f} (of {learnt.mean():.1f}), n = {len(difference)}"
             ax.text(1.01, place, said, transform=ax.get_yaxis_transform(), va="center", fontsize=7.5)
             ticks.append((place, f"{panel.title.replace(chr(10), ', ')}, {kind.label}"))
             place += 1.0
@@ -219,7 +219,7 @@ def _draw_differences(ax: Axes, panels: Sequence[PairPanel], label: str) -> None
     ax.set_ylim(place - 1.0, -0.7)
     ax.tick_params(axis="x", labelsize=8)
     ax.set_xlabel(f"{label} of ARCO-GP minus that of the exact posterior (right of 0: exact better)", fontsize=9)
-    ax.text(1.01, -0.75, "mean difference of mean", transform=ax.get_yaxis_transform(), va="bottom", fontsize=7.5)
+    ax.text(1.01, -0.75, f"mean (of mean {label})", transform=ax.get_yaxis_transform(), va="bottom", fontsize=7.5)
     _bare(ax, "x")
 
 
