@@ -33,6 +33,7 @@ ROWS = [
     ["SF", "100", "ARCO-GP", "ESHD", "-1.5", "", "1", "0", "0", "", "", ""],
 ]
 WIDE = [f"METRIC-{k}" for k in range(12)]
+MEANS = ("0.25", "-1.5", "0.125")  # in an order that texts would not give
 
 
 def write_table(folder: Path, name: str, rows: list[list[str]], manifest: dict[str, object], header=HEADER) -> None:
@@ -48,8 +49,11 @@ def publish(root: Path) -> tuple[Path, Path]:
     tables, figures = root / "tables", root / "figures"
     notes = {"store_version": 7, "git_commits": ["abc"], "footnotes": [f"A note {EVIL}"], "numbers": {"a": [1]}}
     write_table(tables, "degree_4", ROWS, notes)
-    wide = [["ER", "200", f"METHOD-{k}", metric, str(k), "1", "20", "0", "0", str(k), "1", "overlap"]
-            for k in range(3) for metric in WIDE]  # fmt: skip
+    wide = [
+        ["ER", "200", f"METHOD-{k}", metric, mean, "1", "20", "0", "0", mean, "1", "overlap"]
+        for k, mean in enumerate(MEANS)
+        for metric in WIDE
+    ]
     write_table(tables, "wide", wide, {"title": f"Wide {EVIL}"})
     figures.mkdir()
     for name in ("main_cd", "plain"):
