@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 RAY_INSTALLED := $(VENV)/.installed-ray
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ray run test test-slow test-slurm test-ray lint types check benchmark clean
+.PHONY: help setup setup-ray run test test-slow test-slurm test-ray test-browser report lint types check benchmark clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -42,6 +42,12 @@ test-slurm: $(INSTALLED) ## run the tests on a SLURM cluster of this machine alo
 
 test-ray: $(RAY_INSTALLED) ## run the tests on a Ray cluster of this machine alone
 	$(BIN)/python -m pytest -m ray tests/experiments/launchers
+
+test-browser: $(INSTALLED) ## run the tests of the page in chromium (Debian: chromium, chromium-driver)
+	$(BIN)/python -m pytest -m browser
+
+report: $(INSTALLED) ## write one page of all published tables and figures
+	$(BIN)/python -m experiments.html_report out=results/report.html tables=results/tables figures=results/figures
 
 lint: $(INSTALLED) ## check style and formatting
 	$(BIN)/ruff check .

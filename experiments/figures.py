@@ -1,4 +1,4 @@
-"""Draw a figure from finished runs: `python -m experiments.figures name=causal_effects run=RUN_DIR`."""
+"""Draw a figure from the store or from finished runs: `python -m experiments.figures name=main_cd`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,30 @@ from typing import TYPE_CHECKING
 from bci.errors import InvalidInput
 from bci.settings import check_choice
 from experiments.arguments import key_values, whole_number
+from experiments.export import DEFAULT_STORE
+from experiments.figure_files import picture_paths, save_facts, save_pictures, save_values
 from experiments.outcome import INVALID, OK, complain, one_line, say
+from experiments.store import ResultStore
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from experiments.saved_run import SavedRun
 
-USAGE = """python -m experiments.figures name=NAME run=RUN_DIR [key=value ...]
+USAGE = """python -m experiments.figures name=NAME [store.path=DIR] [version=N] [out=FILE]
+python -m experiments.figures name=NAME run=RUN_DIR [key=value ...]
 
+From the store; numbers go to a CSV file beside, what is to be said about them to a JSON file:
+  name=main_cd
+      box plots of ESHD and A-AID of every method on scale-free and Erdos-Renyi graphs
+  name=exact_posterior
+      ESHD of arco_gp against exact_gp on the same data: how much of the error is approximate inference
+  name=accuracy_seconds
+      mean ESHD and A-AID of every method against the seconds of a fit
+
+  store.path  the store (default results/store)
+  version     of the store (default the newest)
+  out         the pictures (default results/figures/NAME)
+
+From run directories:
   name=interventional_distributions
       posterior against true distributions of variables under interventions, for simulated data
       run     run directories of the same data, separated by commas
@@ -31,10 +46,15 @@ USAGE = """python -m experiments.figures name=NAME run=RUN_DIR [key=value ...]
       the average causal effect of every variable on every other, with its uncertainty; numbers go to a CSV file beside
       run     one run directory
 
-  out         the picture, .png, .pdf or .svg; by default NAME.png in the run directory"""
+  out         the picture (default NAME.png in the run directory)
 
-_DEFAULTS = {"name": "", "run": "", "pairs": "", "out": "", "n": "10000", "seed": "0"}
-_ENDINGS = (".png", ".pdf", ".svg")
+A picture ends in .png, .pdf or .svg; out=NAME without an ending writes PNG and PDF."""
+
+_RUN_KEYS = {"run": "", "pairs": "", "n": "10000", "seed": "0"}
+_STORE_KEYS = {"store.path": DEFAULT_STORE, "version": ""}
+_DEFAULTS = {"name": "", "out": "", **_RUN_KEYS, **_STORE_KEYS}
+_FROM_STORE = ("main_cd", "exact_posterior", "accuracy_seconds")
+_PUBLISHED = Path("results/figures")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -56,15 +76,37 @@ def draw(settings: dict[str, str]) -> list[Path]:
     Raises:
         InvalidInput: a setting, or a run, that the figure cannot be drawn with.
     """
-    name = check_choice("name", settings["name"], tuple(_FIGURES))
+    name = check_choice("name", settings["name"], (*_FROM_STORE, *_FROM_RUNS))
+    others = _RUN_KEYS if name in _FROM_STORE else _STORE_KEYS
+    for key, default in others.items():
+        if settings[key] != default:
+            raise InvalidInput(f"{key}: expected no value, as name={name} does not use it; drop it")
+    return _draw_from_store(name, settings) if name in _FROM_STORE else _draw_from_runs(name, settings)
+
+
+def _draw_from_store(name: str, settings: dict[str, str]) -> list[Path]:
+    out = Path(settings["out"] or _PUBLISHED / name)
+    picture_paths(out)  # before the work
+    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    store = ResultStore(settings["store.path"])
+    version = store.version if version is None else version
+    rows = store.rows(version)
+
+    from experiments.store_figures import FIGURES
+
+    drawn = FIGURES[name](rows)
+    written = save_pictures(drawn.figure, out)
+    return [*written, save_values(drawn.values, out), save_facts({**drawn.facts, "store_version": version}, out)]
+
+
+def _draw_from_runs(name: str, settings: dict[str, str]) -> list[Path]:
     folders = [folder for folder in settings["run"].split(",") if folder]
     if not folders:
         raise InvalidInput("run: expected a run directory, got none; set run=outputs/...")
     out = Path(settings["out"] or Path(folders[0]) / f"{name}.png")
-    if out.suffix not in _ENDINGS:
-        raise InvalidInput(f"out: expected a file that ends in {', '.join(_ENDINGS)}, got '{out}'; rename it")
+    picture_paths(out)  # before the work
     n, seed = whole_number("n", settings["n"], 1), whole_number("seed", settings["seed"], 0)
-    return _FIGURES[name](folders, out, pairs=settings["pairs"], n=n, seed=seed)
+    return _FROM_RUNS[name](folders, out, pairs=settings["pairs"], n=n, seed=seed)
 
 
 def _interventional_distributions(folders: Sequence[str], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
@@ -74,7 +116,26 @@ def _interventional_distributions(folders: Sequence[str], out: Path, *, pairs: s
     runs = _read(folders)
     panels = density_panels(runs, pairs, n, seed)
     title = f"Interventional distributions on {runs[0].data_name}, N = {runs[0].dataset.num_samples}"
-    return [_save(interventional_densities(panels, title), out)]
+    written = save_pictures(interventional_densities(panels, title), out)
+    if out.suffix:
+        return written
+    methods = ", ".join(run.method_name for run in runs)
+    shown = "; ".join(panel.title for panel in panels)
+    caption = (
+        f"{title}: kernel density estimates of {n} samples from the posterior of {methods} (solid) and of the true "
+        "model (dashed), variables standardised; vertical lines are means."
+    )
+    facts = {
+        "figure": "interventional_distributions",
+        "title": "Interventional distributions",
+        "caption": caption,
+        "alt": f"Posterior against true densities of {shown}.",
+        "methods": [run.method_name for run in runs],
+        "pairs": [panel.title for panel in panels],
+        "n": n,
+        "seed": seed,
+    }
+    return [*written, save_facts(facts, out)]
 
 
 def _causal_effects(folders: Sequence[str], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
@@ -95,11 +156,11 @@ def _causal_effects(folders: Sequence[str], out: Path, *, pairs: str, n: int, se
         "change from do(cause = 0) to do(cause = 1)",
         unit="change in the mean (standard deviations)",
     )
-    written = _save(figure, out)
-    return [written, write_effects(run.posterior.names, means, deviations, out.with_suffix(".csv"))]
+    written = save_pictures(figure, out)
+    return [*written, write_effects(run.posterior.names, means, deviations, out.with_suffix(".csv"))]
 
 
-_FIGURES: dict[str, Callable[..., list[Path]]] = {
+_FROM_RUNS: dict[str, Callable[..., list[Path]]] = {
     "interventional_distributions": _interventional_distributions,
     "causal_effects": _causal_effects,
 }
@@ -109,18 +170,6 @@ def _read(folders: Sequence[str]) -> list[SavedRun]:
     from experiments.saved_run import SavedRun  # here, as torch takes seconds that a wrong command need not spend
 
     return [SavedRun.read("run", folder) for folder in folders]
-
-
-def _save(figure: Figure, out: Path) -> Path:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(out, dpi=150)
-    except OSError as error:
-        reason = error.strerror or one_line(error)
-        raise InvalidInput(
-            f"out: expected a place that can be written to, got '{out}' ({reason}); choose another"
-        ) from error
-    return out
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import struct
 
@@ -70,6 +71,21 @@ def test_several_methods_are_drawn_into_one_picture(make_run, tmp_path):
     folders = ",".join(str(run.folder) for run in runs)
     assert main(["name=interventional_distributions", f"run={folders}", f"out={out}", "n=100"]) == 0
     assert out.read_bytes().startswith(b"%PDF")
+
+
+def test_a_picture_without_an_ending_is_published_as_png_and_pdf_with_its_caption(make_run, tmp_path, capsys):
+    folder, out = make_run("arco_gp"), tmp_path / "published" / "densities"
+    arguments = ["name=interventional_distributions", f"run={folder}", "pairs=X1|do(X0=0.5)", f"out={out}", "n=100"]
+    capsys.readouterr()
+    assert main(arguments) == 0
+    paths = [out.with_suffix(ending) for ending in (".png", ".pdf", ".json")]
+    assert capsys.readouterr().out.splitlines() == [str(path) for path in paths]
+    first = [path.read_bytes() for path in paths]
+    facts = json.loads(first[2])
+    assert "arco_gp" in facts["caption"]
+    assert facts["pairs"] == ["X1 | do(X0=0.5)"]
+    assert main(arguments) == 0
+    assert [path.read_bytes() for path in paths] == first
 
 
 def test_the_truth_is_that_of_the_model_on_the_standardised_scale(make_run):
@@ -148,7 +164,7 @@ def test_what_cannot_be_drawn_is_one_line(make_run, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     distributions = "name=interventional_distributions"
     for arguments, message in [
-        (["run=good"], "name: expected one of interventional_distributions, causal_effects, got ''"),
+        (["run=good"], "name: expected one of main_cd, exact_posterior, accuracy_seconds, interventional_di"),
         ([distributions], "run: expected a run directory, got none"),
         ([distributions, "run=nowhere"], "run: expected a run directory, got 'nowhere'"),
         ([distributions, "run=means", "n=10"], "run: expected a method that can be sampled, got means"),
@@ -161,6 +177,7 @@ def test_what_cannot_be_drawn_is_one_line(make_run, tmp_path, monkeypatch, capsy
         ([distributions, "run=good", "out=a.txt"], "out: expected a file that ends in .png, .pdf, .svg, got 'a.txt'"),
         ([distributions, "run=good", "n=10", "out=/proc/a.png"], "out: expected a place that can be written to"),
         (["name=causal_effects", "run=good,other"], "command line: expected one run and no pairs"),
+        (["name=causal_effects", "run=good", "version=1"], "version: expected no value, as name=causal_effects does"),
     ]:
         capsys.readouterr()
         assert main(arguments) == 2, arguments

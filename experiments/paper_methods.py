@@ -1,0 +1,43 @@
+"""Names and order of the methods in the paper's tables and figures; the exact posterior comes second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_NAMES = {
+    "arco_gp": "ARCO-GP",
+    "exact_gp": "Exact-GP",
+    "bayesdag": "BAYESDAG",
+    "dag_gnn": "DAG-GNN",
+    "dds": "DDS",
+    "dibs_gp": "DIBS-GP",
+    "gadget": "GADGET",
+    "ges": "GES",
+    "golem": "GOLEM",
+    "grasp": "GRASP",
+    "pc": "PC",
+    "resit": "RESIT",
+}
+PRINTED = tuple(name for name in _NAMES.values() if name != "Exact-GP")  # those of the paper's Figure 2
+POSTERIORS = frozenset({"BAYESDAG", "DDS", "DIBS-GP", "GADGET"})  # of the baselines: many graphs, not one
+_UNNAMED = ("quick", "castle")  # variants that the paper does not tell apart
+
+
+def printed_name(choice: str) -> str:
+    """The name of a choice of `method`: `arco_gp/k4` is ARCO-K4-GP, `arco_gp/per_sample` is ARCO-GP (per sample)."""
+    base, _, variant = choice.partition("/")
+    name = _NAMES.get(base, base.upper().replace("_", "-"))
+    bound, _, rest = variant.partition("_") if variant[:1] == "k" and variant[1:2].isdigit() else ("", "", variant)
+    if bound:
+        name = name.removesuffix("-GP") + f"-{bound.upper()}-GP"
+    return f"{name} ({rest.replace('_', ' ')})" if rest and rest not in _UNNAMED else name
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Distinct names in the order of the paper; variants follow their method, others come last."""
+    places = {name: place for place, name in enumerate(_NAMES.values())}
+
+    def place(name: str) -> tuple[int, str]:
+        return places.get(name.partition(" (")[0], len(places)), name
+
+    return sorted(set(names), key=place)

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from experiments.paper_methods import PRINTED, in_order, printed_name
+
+TABLES = Path(__file__).parents[2] / "results" / "paper" / "tables.csv"
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"),
+    [
+        ("arco_gp", "ARCO-GP"),
+        ("arco_gp/k4", "ARCO-K4-GP"),
+        ("arco_gp/per_sample", "ARCO-GP (per sample)"),
+        ("arco_gp/k3_per_sample", "ARCO-K3-GP (per sample)"),
+        ("exact_gp/k1", "Exact-K1-GP"),
+        ("pc/castle", "PC"),
+        ("golem/quick", "GOLEM"),
+        ("sort_regress", "SORT-REGRESS"),
+    ],
+)
+def test_choices_are_named_as_the_paper_prints_them(choice, name):
+    assert printed_name(choice) == name
+
+
+def test_every_printed_method_of_the_structure_tables_has_its_name():
+    with TABLES.open(newline="", encoding="utf-8") as file:
+        printed = {row["method"] for row in csv.DictReader(file) if row["table"] == "ablations_invertible_nl"}
+    assert printed == set(PRINTED)
+
+
+def test_methods_come_in_the_order_of_the_paper_with_variants_beside():
+    names = ["PC", "Other", "GES", "ARCO-GP (per sample)", "Exact-GP", "GES", "ARCO-GP"]
+    assert in_order(names) == ["ARCO-GP", "ARCO-GP (per sample)", "Exact-GP", "GES", "PC", "Other"]
