@@ -34,7 +34,7 @@ def printed_name(choice: str) -> str:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Distinct names in the order of the paper; variants follow their method, others come last."""
+    """Distinct names in the order of the paper; variants in parentheses follow their method, other names come last."""
     places = {name: place for place, name in enumerate(_NAMES.values())}
 
     def place(name: str) -> tuple[int, str]:

@@ -24,7 +24,7 @@ def job(data, method, seed, samples=200):
 
 
 def sweep(overrides):
-    """The jobs of an experiment of three methods, without Hydra, which takes seconds."""
+    """The jobs of an experiment of four methods, without Hydra, which takes seconds."""
     given = dict(each.split("=", 1) for each in overrides)
     methods = [each for each in given.get("method", ",".join(_METHODS)).split(",") if "/k" not in each]
     jobs = [job(data, method, seed) for data in ("er", "sf") for method in methods for seed in range(SEEDS)]
