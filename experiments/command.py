@@ -27,6 +27,7 @@ OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps 
 OmegaConf.register_new_resolver("flat", lambda choice: choice.replace("/", "-"), replace=True)  # arco_gp/k4
 
 CONFIGS = Path(__file__).resolve().parent.parent / "conf"
+_OF_SWEEPS = ("experiment", "launcher")  # groups that set keys of Hydra's own, which it reads before any job
 
 
 @hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
@@ -51,7 +52,11 @@ def run(cfg: DictConfig) -> Ended:
 
 def command() -> None:
     """Run the command line, with one line on stderr for whatever is wrong with it."""
-    sys.argv[1:] = sweepable(sys.argv[1:])
+    try:
+        sys.argv[1:] = sweepable(sys.argv[1:])
+    except InvalidInput as error:
+        complain(explain(error))
+        sys.exit(INVALID)
     if os.environ.get("HYDRA_FULL_ERROR") == "1":  # asked for tracebacks
         try:
             run()
@@ -73,9 +78,15 @@ def sweepable(arguments: Sequence[str]) -> list[str]:
     """The same arguments, with `data.num_nodes=5` as a sweep of one value where `data=er,sf` is a sweep.
 
     Hydra composes what is not swept over before the sweep begins, with the default data, which may lack the key.
+
+    Raises:
+        InvalidInput: a sweep over experiments or launchers: they say how to sweep, which no single job can.
     """
     parsed = {each: _parsed(each) for each in arguments if "=" in each and not each.startswith("-")}
     swept = {override.key_or_group for override in parsed.values() if override and override.is_sweep_override()}
+    for group in _OF_SWEEPS:
+        if group in swept:
+            raise InvalidInput(f"{group}: expected one for a whole sweep, got several; start a sweep for each")
     return [_as_sweep(parsed[each]) if _is_plain(parsed.get(each), swept) else each for each in arguments]
 
 
@@ -87,7 +98,13 @@ def explain(error: Exception) -> str:
             return INSTALL[name]
         if not group:
             return f"--config-name: expected {', '.join(_options('.'))}, got {name!r}; leave it out"
-        return f"{group}: expected one of {', '.join(error.options or ())}, got {name!r}; set {group}=NAME"
+        first, _, folder = group.partition("/")
+        if folder and (CONFIGS / first).is_dir():  # arco_gp/k4 is chosen as method=arco_gp/k4
+            options = [f"{folder}/{option}" for option in _options(group)] or _options(first)
+            group, name = first, f"{folder}/{name}"
+        else:
+            options = error.options or []
+        return f"{group}: expected one of {', '.join(options)}, got {name!r}; set {group}=NAME"
     if isinstance(error, OverrideParseException):
         reason = error.message.splitlines()[0]
         return f"command line: expected key=value, got {error.override!r} ({reason}); correct or quote it"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from omegaconf import DictConfig
 
 from bci.counting import reporting
@@ -198,10 +199,16 @@ def close() -> None:
 
 
 def number_of_jobs(config: DictConfig) -> int | None:
-    """Number of jobs of a sweep, from its composed config; None if another sweeper than Hydra's own decides."""
+    """Number of jobs of a sweep, from its composed config.
+
+    None if another sweeper than Hydra's own decides, or if it will refuse the overrides, which is its to say.
+    """
     if not str(config.hydra.sweeper.get("_target_")).endswith(".BasicSweeper"):
         return None
-    return len(combinations(GlobalHydra.instance().config_loader(), config, config.hydra.overrides.task))
+    try:
+        return len(combinations(GlobalHydra.instance().config_loader(), config, config.hydra.overrides.task))
+    except HydraException:
+        return None
 
 
 def duration(seconds: float, *, rough: bool = False) -> str:

@@ -91,7 +91,8 @@ def _overrides(arguments: Sequence[str]) -> list[str]:
 
 
 def _rows(path: Path) -> pd.DataFrame:
-    if not path.expanduser().exists():  # no job has ended yet
+    folder = path.expanduser()
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):  # no job has begun yet
         import pandas as pd
 
         return pd.DataFrame({"job_id": [], "status": [], "error": []}, dtype=object)

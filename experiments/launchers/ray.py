@@ -38,6 +38,7 @@ class Ray(RayLauncher):
         self._start(threads)
         ended: list[JobReturn] = []
         try:
+            self._check_room(threads)
             tasks = [self._begin(number, overrides) for number, overrides in jobs.items()]
             while tasks:
                 done, tasks = ray.wait(tasks, num_returns=1)
@@ -63,6 +64,15 @@ class Ray(RayLauncher):
                 f"launcher.address: expected a running Ray cluster, got {settings['address']!r} ({one_line(error)}); "
                 "leave it out for one of our own"
             ) from error
+
+    def _check_room(self, threads: int) -> None:
+        """Refuse jobs that no cluster of our own can hold: Ray would wait for a larger one. Others may still grow."""
+        cores = int(ray.cluster_resources().get("CPU", 0))
+        if self.config.launcher.address is None and threads > cores:
+            raise InvalidInput(
+                f"launcher.threads: expected at most the {cores} cores of this machine, got {threads}; "
+                f"set launcher.threads={max(cores, 1)}"
+            )
 
     def _begin(self, number: int, overrides: list[str]) -> ray.ObjectRef:
         config = self.hydra_context.config_loader.load_sweep_config(self.config, overrides)

@@ -56,7 +56,11 @@ class Slurm(SlurmLauncher):
         for key in ("timeout_min", "mem_gb", "array_parallelism"):
             positive(self.config, key)
         try:
-            executor = submitit.AutoExecutor(folder=self.params["submitit_folder"], cluster="slurm")
+            executor = submitit.AutoExecutor(
+                folder=self.params["submitit_folder"],
+                cluster="slurm",
+                slurm_max_num_timeout=self.params["max_num_timeout"],  # or submitit begins a job anew three times
+            )
         except RuntimeError as error:
             raise InvalidInput(
                 f"launcher: expected a machine with SLURM's sbatch and srun, got none ({one_line(error)}); "

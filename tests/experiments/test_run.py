@@ -50,9 +50,13 @@ def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
         (["foo=1"], "foo: unknown key"),
         (["data=nope"], "data: expected one of csv, er, sachs, sachs_gp, sf, got 'nope'; set data=NAME"),
         (["method=nope"], "method: expected one of "),
+        (["method=arco_gp/nope"], "method: expected one of arco_gp/k1, arco_gp/k3, "),
+        (["+experiment=quick/nope"], "experiment: expected one of quick/degree_4, "),
+        (["-m", "+experiment=degree_4,sachs"], "experiment: expected one for a whole sweep, got several"),
+        (["-m", "launcher=basic,processes"], "launcher: expected one for a whole sweep, got several"),
         (["metrics=nope"], "metrics: expected one of all, interventional, structure, got 'nope'"),
         (["data=null"], "data: expected one of csv, er, sachs, sachs_gp, sf, got null; set data=NAME"),
-        (["method=5"], "method: expected one of arco_gp, beeps, dag_gnn, "),
+        (["method=5"], "method: expected one of arco_gp, bayesdag, beeps, "),
         (["tracking=nope"], "tracking: expected one of none, wandb, got 'nope'; set tracking=NAME"),
         (["tracking.mode=online"], "tracking.mode: unknown key"),
         (["tracking=wandb", "tracking.mode=on"], "tracking.mode: expected one of offline, online, disabled, got 'on'"),
@@ -81,6 +85,13 @@ def test_a_command_that_cannot_be_run_is_one_line_and_stores_nothing(command, st
     assert ended.err.startswith(f"error: {message}")
     assert len(ended.err.splitlines()) == 1
     assert statuses() == []
+
+
+def test_a_sweep_whose_lists_cannot_be_read_is_one_line(command, recwarn):
+    ended = command("-m", "+experiment=quick/degree_4", "num_models=two")
+    assert ended.code == 2
+    assert ended.err.startswith("error: command line: expected key=value, got 'data.seed=range(two)'")
+    assert not [each for each in recwarn if "Callback" in str(each.message)]
 
 
 def test_an_unknown_name_of_a_config_is_one_line(command, stand_in_method):

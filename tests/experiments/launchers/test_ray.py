@@ -23,3 +23,11 @@ def test_an_address_without_a_cluster_is_one_line(start):
     assert sweep.returncode == 2
     assert err.startswith("error: launcher.address: expected a running Ray cluster, got '127.0.0.1:1'")
     assert len(err.splitlines()) == 1
+
+
+def test_jobs_with_more_threads_than_cores_are_refused(start):
+    sweep = start("launcher=ray", "launcher.threads=99999", "hydra.sweep.dir=sweep")
+    _, err = sweep.communicate(timeout=300)
+    assert sweep.returncode == 2
+    assert err.startswith("error: launcher.threads: expected at most the ")
+    assert len(err.splitlines()) == 1

@@ -9,6 +9,7 @@ import pytest
 from shell import errors
 
 pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+DelayedSubmission = pytest.importorskip("submitit.core.utils").DelayedSubmission
 SLURM = ["launcher=slurm", "launcher.mem_gb=1", "hydra.sweep.dir=sweep"]
 
 
@@ -69,6 +70,21 @@ def test_an_interrupt_cancels_the_jobs(start, tmp_path):
     while queued().stdout.strip() and time.monotonic() < deadline:
         time.sleep(0.2)
     assert queued().stdout == ""
+
+
+def test_a_job_at_its_time_limit_does_not_begin_anew(start, tmp_path, monkeypatch):
+    says = {"sbatch": "Submitted batch job 7", "srun": "", "squeue": ""}
+    (tmp_path / "bin").mkdir()
+    for name, line in says.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho '{line}'\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    sweep = start(*SLURM, "data.seed=0,1")
+    _, err = sweep.communicate(timeout=60)
+    assert errors(err) == ["error: 2 of 2 jobs did not finish (2 not run), 0 ran, 0 skipped; see sweep"]
+    submitted = list(tmp_path.glob("sweep/.submitit/*/*_submitted.pkl"))
+    assert len(submitted) == 2
+    assert all(DelayedSubmission.load(path)._timeout_countdown == 0 for path in submitted)
 
 
 def test_without_slurm_one_line_says_so(start, tmp_path, monkeypatch):
