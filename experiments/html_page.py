@@ -40,6 +40,7 @@ _MARKS = {  # by a word of what a table says; signs and words, as colours alone 
     "overlap": _Mark("overlap", "≈", "overlaps"),
     "better": _Mark("better", "▲", "better"),
     "worse": _Mark("worse", "▼", "worse"),
+    "differs": _Mark("none", "≠", "differs"),
     "not computed": _Mark("none", "∅", "not computed"),
 }
 

@@ -14,6 +14,7 @@ from experiments.outcome import one_line
 
 _NUMBERS = ("ours_mean", "ours_ci95", "num_models", "num_failed", "num_undefined", "printed_mean", "printed_ci95")
 _NEEDED = ("method", "metric", *_NUMBERS, "mark")
+_BESIDE = ("variant",)  # says more of a method
 MANIFEST = "manifest.json"
 
 
@@ -108,7 +109,7 @@ def _table(path: Path) -> PublishedTable:
     missing = [column for column in _NEEDED if column not in header]
     if missing:
         raise _unreadable(path, f"no column {', '.join(missing)}")
-    shared = [column for column in header if column not in _NEEDED]
+    shared = [column for column in header if column not in (*_NEEDED, *_BESIDE)]
     groups: dict[tuple[str, ...], Group] = {}
     for number, values in enumerate(rows, start=2):
         if len(values) != len(header):

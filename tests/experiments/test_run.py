@@ -88,7 +88,7 @@ def test_a_command_that_cannot_be_run_is_one_line_and_stores_nothing(command, st
 
 
 def test_a_sweep_whose_lists_cannot_be_read_is_one_line(command, recwarn):
-    ended = command("-m", "+experiment=quick/degree_4", "num_models=two")
+    ended = command("+experiment=quick/degree_4", "num_models=two", flag="-m")
     assert ended.code == 2
     assert ended.err.startswith("error: command line: expected key=value, got 'data.seed=range(two)'")
     assert not [each for each in recwarn if "Callback" in str(each.message)]

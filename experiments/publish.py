@@ -1,0 +1,249 @@
+"""Published tables: their files, what they were built from, and the index of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import socket
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bci.errors import InvalidInput
+from experiments.outcome import one_line
+from experiments.printed import METRICS, TABLES
+from experiments.table_cells import MARKS, Table
+from experiments.table_text import cells_csv, csv_text, exact, footnotes, latex, latex_document, markdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXPLANATIONS, MACHINES, INDEX = "explanations.md", "machines.json", "README.md"
+_VALUES = (
+    "job_id",
+    "graph",
+    "num_samples",
+    "variant",
+    "data_seed",
+    "method_seed",
+    "status",
+    "metric",
+    "value",
+    "undefined_reason",
+    "fit_seconds",
+    "peak_memory_mb",
+    "git_commit",
+)
+
+
+def publish(table: Table, out: Path, version: int) -> Path:
+    """Write the files of a table to `out/tables/NAME` and the index of all tables to `out`; returns the folder.
+
+    Args:
+        out: may hold explanations.md, whose sections `## NAME` go into the index, and machines.json, which describes
+            the machines of the jobs; this machine is added to it where jobs ran here.
+        version: of the store that the table was built from.
+
+    Raises:
+        InvalidInput: a file cannot be read or written.
+    """
+    folder = out / "tables" / table.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        machines = _machines(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
+        texts = {
+            f"{table.name}.md": markdown(table),
+            f"{table.name}.csv": cells_csv(table),
+            f"{table.name}_tables.tex": latex(table),
+            f"{table.name}.tex": latex_document(f"{table.name}_tables.tex"),
+            "values.csv": values_csv(table),
+            "manifest.json": json.dumps(manifest(table, version, machines), indent=1) + "\n",
+        }
+        for name, text in texts.items():
+            _write(folder / name, text)
+        _write(out / INDEX, index(out))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or one_line(error)
+        raise InvalidInput(
+            f"out: expected a folder of published tables that can be read and written to, got '{out}' ({reason}); "
+            "choose another"
+        ) from error
+    return folder
+
+
+def manifest(table: Table, version: int, machines: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a table was built from; it depends on the version of the store alone."""
+    runs = table.done.drop_duplicates("run_id")
+    tried = _concatenated([runs, table.failed])
+    commits = tried.groupby(["git_commit", "git_dirty"], dropna=False).size()
+    packages = sorted(set(tried["package_versions"]))
+    return {
+        "title": f"{table.name}: {TABLES[table.name].title}",
+        "footnotes": footnotes(table),
+        "store_version": version,
+        "newest_run": max(tried["started_at"]).isoformat(),
+        "jobs": {
+            "all": len(table.jobs),
+            "done": len(runs),
+            "failed": len(table.failed),
+            "missing": len(table.jobs) - len(tried),
+        },
+        "commits": [
+            {"commit": _plain(commit), "uncommitted_changes": _plain(dirty), "jobs": int(count)}
+            for (commit, dirty), count in commits.items()
+        ],
+        "packages": [
+            {"jobs": int((tried["package_versions"] == text).sum()), "versions": json.loads(text)} for text in packages
+        ],
+        "seeds": {
+            "data": sorted({int(seed) for seed in tried["data_seed"].dropna()}),
+            "method": sorted({int(seed) for seed in tried["method_seed"]}),
+        },
+        "machines": [
+            {
+                "id": _machine_id(host),
+                "jobs": int((tried["host"] == host).sum()),
+                "devices": sorted(set(tried.loc[tried["host"] == host, "device"].dropna())),
+                **machines.get(_machine_id(host), {}),
+            }
+            for host in sorted(set(tried["host"]), key=_machine_id)
+        ],
+    }
+
+
+def values_csv(table: Table) -> str:
+    """Every value that the table rests on, one line per job and metric, and a line for each job that failed."""
+    names = [METRICS[metric][0] for metric in TABLES[table.name].metrics]
+    rows = _concatenated([table.done[table.done["metric"].isin(names)], table.failed.assign(metric=None, value=None)])
+    rows = table.jobs.merge(rows.drop(columns=["num_samples"]), on="job_id", how="inner")
+    order = rows["metric"].map({name: place for place, name in enumerate(names)})
+    place = rows["job_id"].map({job: place for place, job in enumerate(table.jobs["job_id"])})
+    rows = rows.assign(_place=place, _order=order).sort_values(["_place", "_order"], kind="stable")
+    rounded = {"value", "fit_seconds", "peak_memory_mb"}
+    lines = [
+        [
+            exact(float(each)) if name in rounded and _plain(each) is not None else _plain(each)
+            for name, each in zip(_VALUES, values, strict=True)
+        ]
+        for values in rows[list(_VALUES)].astype(object).values.tolist()
+    ]
+    return csv_text(_VALUES, lines)
+
+
+def index(out: Path) -> str:
+    """The index of the tables published under `out`: links, and how many cells of ours compare how with the paper."""
+    lines = [
+        "# Tables of the paper, rebuilt",
+        "",
+        "Made by `make table TABLE=NAME`; not to be edited. A cell is one metric of one method on one graph model and "
+        "number of samples. It overlaps where our 95 % interval meets the printed one.",
+        "",
+        "| table | store version | jobs done | methods | cells " + "".join(f"| {each} " for each in MARKS) + "|",
+        "|---" * (5 + len(MARKS)) + "|",
+    ]
+    explanations = _explanations(out / EXPLANATIONS)
+    texts = []
+    for name in TABLES:
+        folder = out / "tables" / name
+        if not (folder / "manifest.json").exists():
+            continue
+        built = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        jobs = f"{built['jobs']['done']} of {built['jobs']['all']}"
+        for kind, counts in _counts(folder / f"{name}.csv").items():
+            first = f"[{name}](tables/{name}/{name}.md) | {built['store_version']} | {jobs}"
+            cells = " | ".join(str(counts.get(each, 0)) for each in MARKS)
+            lines.append(f"| {first} | {kind} | {sum(counts.values())} | {cells} |")
+        files = ", ".join(
+            f"[{label}](tables/{name}/{file})"
+            for label, file in (
+                ("Markdown", f"{name}.md"),
+                ("LaTeX", f"{name}.tex"),
+                ("CSV", f"{name}.csv"),
+                ("values of all jobs", "values.csv"),
+                ("manifest", "manifest.json"),
+            )
+        )
+        title = TABLES[name].title
+        texts += ["", f"## {name}", "", f"{title[0].upper()}{title[1:]}. {files}."]
+        texts += ["", explanations[name]] if explanations.get(name) else []
+    if explanations.get(""):
+        lines += ["", explanations[""]]
+    return "\n".join([*lines, *texts]) + "\n"
+
+
+def _counts(path: Path) -> dict[str, dict[str, int]]:
+    """How many cells have which mark, for ARCO-GP, the other printed methods and rows that the paper lacks."""
+    import pandas as pd
+
+    cells = pd.read_csv(path, dtype=str, keep_default_na=False)
+    is_arco = cells["variant"].str.partition("/")[0] == "arco_gp"
+    is_ours = cells["method"] == cells["variant"]
+    kinds = {"ARCO-GP": is_arco & ~is_ours, "other printed methods": ~is_arco & ~is_ours}
+    return {
+        kind: {str(mark): int(count) for mark, count in cells.loc[chosen, "mark"].value_counts().items()}
+        for kind, chosen in kinds.items()
+        if chosen.any()
+    }
+
+
+def _explanations(path: Path) -> dict[str, str]:
+    """The text under each heading `## NAME`; that before the first one under ''."""
+    if not path.exists():
+        return {}
+    sections: dict[str, list[str]] = {"": []}
+    name = ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            name = line[3:].strip()
+            if name not in TABLES:
+                raise InvalidInput(f"{path}: expected headings among {', '.join(TABLES)}, got {name!r}; correct it")
+        elif not line.startswith("# "):
+            sections.setdefault(name, []).append(line)
+    return {name: "\n".join(lines).strip() for name, lines in sections.items()}
+
+
+def _machines(path: Path, hosts: set[str]) -> dict[str, dict[str, Any]]:
+    """What is known of machines by their id; this one is added if it is among the hosts and not known yet."""
+    known: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    here = socket.gethostname()
+    if here in hosts and _machine_id(here) not in known:
+        known[_machine_id(here)] = {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.system()}
+        _write(path, json.dumps(known, indent=1, sort_keys=True) + "\n")
+    return known
+
+
+def _machine_id(host: str) -> str:
+    """Tells machines apart without their names, which may be private."""
+    return hashlib.sha256(host.encode()).hexdigest()[:8]
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a file in one step."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".publish-") as folder:
+        complete = Path(folder) / path.name
+        complete.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(complete, path)
+
+
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    import pandas as pd
+
+    return None if pd.isna(value) else value
