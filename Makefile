@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+STORE ?= results/store
 RAY_INSTALLED := $(VENV)/.installed-ray
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ray run test test-slow test-slurm test-ray test-browser report lint types check benchmark clean
+.PHONY: help setup setup-ray run test test-slow test-slurm test-ray test-browser test-latex table report lint types check benchmark clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -45,6 +46,12 @@ test-ray: $(RAY_INSTALLED) ## run the tests on a Ray cluster of this machine alo
 
 test-browser: $(INSTALLED) ## run the tests of the page in chromium (Debian: chromium, chromium-driver)
 	$(BIN)/python -m pytest -m browser
+
+table: $(INSTALLED) ## rebuild a table of the paper from the store: make table TABLE=degree_4 [STORE=DIR] [VERSION=N]
+	$(BIN)/python -m experiments.tables name=$(TABLE) store.path=$(STORE) $(if $(VERSION),version=$(VERSION))
+
+test-latex: $(INSTALLED) ## compile the tables with pdflatex (Debian: texlive-latex-base, texlive-latex-extra)
+	$(BIN)/python -m pytest -m latex
 
 report: $(INSTALLED) ## write one page of all published tables and figures
 	$(BIN)/python -m experiments.html_report out=results/report.html tables=results/tables figures=results/figures

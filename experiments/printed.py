@@ -88,8 +88,8 @@ def defects(name: str, graph: str) -> list[tuple[str, Sequence[str]]]:
     """What is known to be wrong with printed rows: a sentence and the methods it is about, none for all."""
     found: list[tuple[str, Sequence[str]]] = [
         (
-            "The printed row has every edge reversed: the authors' code reads lingam's adjacency matrix (child, parent) as "
-            "(parent, child). Ours does not imitate that.",
+            "The printed row has every edge reversed: the authors' code reads lingam's adjacency matrix (child, "
+            "parent) as (parent, child). Ours does not imitate that.",
             ("RESIT", "RESIT-GP"),
         )
     ]

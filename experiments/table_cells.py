@@ -179,10 +179,8 @@ def _cell(metric: str, done: pd.DataFrame, printed: pd.DataFrame) -> Cell:
     texts = (
         (str(printed.loc[metric, "mean"]), str(printed.loc[metric, "ci95"])) if metric in printed.index else ("", "")
     )
-    if mean is not None:
-        how = mark(metric, mean, ci95, *texts)
-    else:
-        how = UNDEFINED if len(values) else NOT_COMPUTED
+    without = UNDEFINED if len(values) else NOT_COMPUTED
+    how = without if mean is None else mark(metric, mean, ci95, *texts)
     return Cell(metric, mean, ci95, count, len(values) - count, *texts, how)
 
 
