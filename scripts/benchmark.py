@@ -176,7 +176,7 @@ def task2() -> Iterator[Figure]:
 
 def sweeps() -> Iterator[Figure]:
     """Forty small jobs one after the other and on two workers, from the shell; then one job by itself."""
-    small = ["data=er", "data.num_nodes=20", "data.num_samples=200", "data.expected_degree=2", "method=exact_gp"]
+    small = ["data=er", "data.num_nodes=15", "data.num_samples=200", "data.expected_degree=2", "method=exact_gp"]
     count, walls, rows = 40, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for launcher in (["basic"], ["processes", "launcher.jobs=2"]):

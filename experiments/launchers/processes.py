@@ -86,7 +86,7 @@ class Processes(JoblibLauncher):
         except BaseException:
             pool.shutdown(wait=False, kill_workers=True)
             raise
-        pool.shutdown()
+        pool.shutdown(kill_workers=True)  # all is done, and they would take a second to leave
         return ended
 
     def _workers(self) -> int:
