@@ -66,7 +66,7 @@ SlurmctldPidFile=$STATE/slurmctld.pid
 SlurmdPidFile=$STATE/slurmd.pid
 SlurmctldLogFile=$STATE/slurmctld.log
 SlurmdLogFile=$STATE/slurmd.log
-NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$memory State=UNKNOWN
+NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$(getconf _NPROCESSORS_ONLN) RealMemory=$memory State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 EOF
 }
@@ -99,7 +99,7 @@ start() {
     slurmctld >/dev/null 2>&1 || fail "slurmctld did not start; see $STATE/slurmctld.log"
     slurmd >/dev/null 2>&1 || fail "slurmd did not start; see $STATE/slurmd.log"
     wait_for 60 "the node did not come up" answers
-    echo "local_slurm: one node with $(nproc) cores is up; stop it with scripts/local_slurm.sh stop"
+    echo "local_slurm: one node with $(getconf _NPROCESSORS_ONLN) cores is up; stop it with scripts/local_slurm.sh stop"
 }
 
 stop_daemons() {
