@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: threads that wait for each other take longer
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from bci.dataset import Dataset, Scaler
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send it; shells let background commands ignore it
 
 
 @pytest.fixture
