@@ -31,7 +31,9 @@ NAMES = {"GRASP": "grasp", "PC": "pc/castle", "ARCO-GP": "arco_gp", "ARCO-K2-GP"
 }
 DEFAULTS = {"data.num_nodes": "20", "data.expected_degree": "2", "data.mechanism": "gp"}
 # Not printed, and taken for 100 in the file of printed figures; see the configs.
-NUM_SAMPLES = dict.fromkeys(("ablations_avg_deg_4", "ablations_avg_deg_8", "ablations_invertible_nl"), "200")
+NUM_SAMPLES = dict.fromkeys(("ablations_avg_deg_4", "ablations_avg_deg_8", "ablations_invertible_nl"), "200") | {
+    "ablations_50_nodes_1": "500"
+}
 
 
 @cache
