@@ -44,7 +44,7 @@ def publish(table: Table, out: Path, version: int) -> Path:
 
     Args:
         out: may hold explanations.md, whose sections `## NAME` go into the index, and machines.json, which describes
-            the machines of the jobs; this machine is added to it where jobs ran here.
+            the machines of the manifests by their id; this machine is added to it where jobs ran here.
         version: of the store that the table was built from.
 
     Raises:
@@ -53,14 +53,14 @@ def publish(table: Table, out: Path, version: int) -> Path:
     folder = out / "tables" / table.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        machines = _machines(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
+        _describe_machine(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
         texts = {
             f"{table.name}.md": markdown(table),
             f"{table.name}.csv": cells_csv(table),
             f"{table.name}_tables.tex": latex(table),
             f"{table.name}.tex": latex_document(f"{table.name}_tables.tex"),
             "values.csv": values_csv(table),
-            "manifest.json": json.dumps(manifest(table, version, machines), indent=1) + "\n",
+            "manifest.json": json.dumps(manifest(table, version), indent=1) + "\n",
         }
         for name, text in texts.items():
             _write(folder / name, text)
@@ -74,8 +74,8 @@ def publish(table: Table, out: Path, version: int) -> Path:
     return folder
 
 
-def manifest(table: Table, version: int, machines: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What a table was built from; it depends on the version of the store alone."""
+def manifest(table: Table, version: int) -> dict[str, Any]:
+    """What a table was built from; it depends on the version of the store alone, wherever it is built."""
     runs = table.done.drop_duplicates("run_id")
     tried = _concatenated([runs, table.failed])
     commits = tried.groupby(["git_commit", "git_dirty"], dropna=False).size()
@@ -107,7 +107,6 @@ def manifest(table: Table, version: int, machines: dict[str, dict[str, Any]]) ->
                 "id": _machine_id(host),
                 "jobs": int((tried["host"] == host).sum()),
                 "devices": sorted(set(tried.loc[tried["host"] == host, "device"].dropna())),
-                **machines.get(_machine_id(host), {}),
             }
             for host in sorted(set(tried["host"]), key=_machine_id)
         ],
@@ -205,14 +204,13 @@ def _explanations(path: Path) -> dict[str, str]:
     return {name: "\n".join(lines).strip() for name, lines in sections.items()}
 
 
-def _machines(path: Path, hosts: set[str]) -> dict[str, dict[str, Any]]:
-    """What is known of machines by their id; this one is added if it is among the hosts and not known yet."""
-    known: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def _describe_machine(path: Path, hosts: set[str]) -> None:
+    """Add this machine to the file of machines by their id if it is among the hosts and not known yet."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     here = socket.gethostname()
     if here in hosts and _machine_id(here) not in known:
         known[_machine_id(here)] = {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.system()}
         _write(path, json.dumps(known, indent=1, sort_keys=True) + "\n")
-    return known
 
 
 def _machine_id(host: str) -> str:

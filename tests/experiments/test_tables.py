@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 
@@ -112,6 +113,17 @@ def test_the_same_version_gives_the_same_bytes(make, store):
     store.append(table_jobs.rows(job, {"mmd": 1.0, "l1": 1.0, "l2": 1.0}, hour=5))
     assert make()[2] != first
     assert make(f"version={version}")[2] == first
+
+
+def test_the_machine_that_builds_a_table_is_not_in_its_files(make, tmp_path, monkeypatch):
+    _, _, elsewhere = make()
+    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")  # where the jobs ran
+    shutil.rmtree(tmp_path / "out")
+    _, _, here = make()
+    (known,) = json.loads(here.pop("machines.json")).items()
+    assert here == elsewhere
+    (machine,) = json.loads(here["tables/interventional/manifest.json"])["machines"]
+    assert (machine, known[1]["cores"]) == ({"id": known[0], "jobs": 11, "devices": ["cpu"]}, os.cpu_count())
 
 
 def test_explanations_go_into_the_index(make, tmp_path):
