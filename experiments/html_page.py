@@ -80,12 +80,13 @@ def _navigation(tables: Sequence[PublishedTable], figures: Sequence[PublishedFig
 
 
 def _overview(tables: Sequence[PublishedTable]) -> str:
-    """How many cells of every table bear which mark."""
+    """How many cells of every table that the paper prints bear which mark."""
     if not tables:
         return ""
     rows = []
     for table in tables:
-        counts = Counter(_mark(cell.mark) for group in table.groups for cell in group.cells.values())
+        printed = [each for group in table.groups for each in group.cells.values() if math.isfinite(each.printed_mean)]
+        counts = Counter(_mark(each.mark) for each in printed)
         cells = "".join(f'<td data-value="{counts[mark]}">{counts[mark]}</td>' for mark in _MARKS.values())
         link = f'<a href="#{_anchor("table-" + table.name)}">{escape(_title(table))}</a>'
         rows.append(f"<tr>{_row_header(_title(table), link)}{cells}</tr>\n")
