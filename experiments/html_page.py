@@ -80,12 +80,13 @@ def _navigation(tables: Sequence[PublishedTable], figures: Sequence[PublishedFig
 
 
 def _overview(tables: Sequence[PublishedTable]) -> str:
-    """How many cells of every table bear which mark."""
+    """How many cells of every table that the paper prints bear which mark."""
     if not tables:
         return ""
     rows = []
     for table in tables:
-        counts = Counter(_mark(cell.mark) for group in table.groups for cell in group.cells.values())
+        printed = [each for group in table.groups for each in group.cells.values() if each.printed]
+        counts = Counter(_mark(each.mark) for each in printed)
         cells = "".join(f'<td data-value="{counts[mark]}">{counts[mark]}</td>' for mark in _MARKS.values())
         link = f'<a href="#{_anchor("table-" + table.name)}">{escape(_title(table))}</a>'
         rows.append(f"<tr>{_row_header(_title(table), link)}{cells}</tr>\n")
@@ -135,8 +136,8 @@ def _cell(cell: Cell | None) -> str:
     mark = _mark(cell.mark)
     known = math.isfinite(cell.ours_mean)
     lines = [f'<span class="ours">{_interval(cell.ours_mean, cell.ours_ci95)}</span>' if known else ""]
-    if math.isfinite(cell.printed_mean):
-        lines.append(f'<span class="paper">paper {_interval(cell.printed_mean, cell.printed_ci95)}</span>')
+    if cell.printed:
+        lines.append(f'<span class="paper">paper {escape(cell.printed)}</span>')
     if mark.text:
         lines.append(f'<span class="mark {mark.style}">{escape(f"{mark.sign} {mark.text}".strip())}</span>')
     lines.append(f'<span class="note">{_models(cell)}</span>')

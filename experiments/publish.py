@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import platform
 import socket
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from experiments.table_text import cells_csv, csv_text, exact, footnotes, latex,
 if TYPE_CHECKING:
     import pandas as pd
 
-EXPLANATIONS, MACHINES, INDEX = "explanations.md", "machines.json", "README.md"
+EXPLANATIONS, MACHINES, INDEX, MANIFEST = "explanations.md", "machines.json", "README.md", "manifest.json"
 _VALUES = (
     "job_id",
     "graph",
@@ -44,7 +45,7 @@ def publish(table: Table, out: Path, version: int) -> Path:
 
     Args:
         out: may hold explanations.md, whose sections `## NAME` go into the index, and machines.json, which describes
-            the machines of the jobs; this machine is added to it where jobs ran here.
+            the machines of the manifests by their id; this machine is added to it where jobs ran here.
         version: of the store that the table was built from.
 
     Raises:
@@ -53,29 +54,32 @@ def publish(table: Table, out: Path, version: int) -> Path:
     folder = out / "tables" / table.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        machines = _machines(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
-        texts = {
-            f"{table.name}.md": markdown(table),
-            f"{table.name}.csv": cells_csv(table),
-            f"{table.name}_tables.tex": latex(table),
-            f"{table.name}.tex": latex_document(f"{table.name}_tables.tex"),
-            "values.csv": values_csv(table),
-            "manifest.json": json.dumps(manifest(table, version, machines), indent=1) + "\n",
-        }
-        for name, text in texts.items():
-            _write(folder / name, text)
-        _write(out / INDEX, index(out))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or one_line(error)
+        with _alone(out):
+            _explanations(out / EXPLANATIONS)  # refused before anything is written
+            _describe_machine(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
+            texts = {
+                f"{table.name}.md": markdown(table),
+                f"{table.name}.csv": cells_csv(table),
+                f"{table.name}_tables.tex": latex(table),
+                f"{table.name}.tex": latex_document(f"{table.name}_tables.tex"),
+                "values.csv": values_csv(table),
+                MANIFEST: json.dumps(manifest(table, version), indent=1) + "\n",  # the last: what lacks it is not whole
+            }
+            (folder / MANIFEST).unlink(missing_ok=True)
+            for name, text in texts.items():
+                _write(folder / name, text)
+            _write(out / INDEX, index(out))
+    except OSError as error:
+        about = f": {error.filename}" if error.filename else ""
         raise InvalidInput(
-            f"out: expected a folder of published tables that can be read and written to, got '{out}' ({reason}); "
-            "choose another"
+            f"out: expected a folder of published tables that can be read and written to, got '{out}' "
+            f"({error.strerror or one_line(error)}{about}); choose another"
         ) from error
     return folder
 
 
-def manifest(table: Table, version: int, machines: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What a table was built from; it depends on the version of the store alone."""
+def manifest(table: Table, version: int) -> dict[str, Any]:
+    """What a table was built from; it depends on the version of the store alone, wherever it is built."""
     runs = table.done.drop_duplicates("run_id")
     tried = _concatenated([runs, table.failed])
     commits = tried.groupby(["git_commit", "git_dirty"], dropna=False).size()
@@ -107,7 +111,6 @@ def manifest(table: Table, version: int, machines: dict[str, dict[str, Any]]) ->
                 "id": _machine_id(host),
                 "jobs": int((tried["host"] == host).sum()),
                 "devices": sorted(set(tried.loc[tried["host"] == host, "device"].dropna())),
-                **machines.get(_machine_id(host), {}),
             }
             for host in sorted(set(tried["host"]), key=_machine_id)
         ],
@@ -134,7 +137,11 @@ def values_csv(table: Table) -> str:
 
 
 def index(out: Path) -> str:
-    """The index of the tables published under `out`: links, and how many cells of ours compare how with the paper."""
+    """The index of the tables published under `out`: links, and how many cells of ours compare how with the paper.
+
+    Raises:
+        InvalidInput: the explanations or a published table cannot be read.
+    """
     lines = [
         "# Tables of the paper, rebuilt",
         "",
@@ -148,14 +155,21 @@ def index(out: Path) -> str:
     texts = []
     for name in TABLES:
         folder = out / "tables" / name
-        if not (folder / "manifest.json").exists():
+        if not (folder / MANIFEST).exists():
             continue
-        built = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        jobs = f"{built['jobs']['done']} of {built['jobs']['all']}"
-        for kind, counts in _counts(folder / f"{name}.csv").items():
-            first = f"[{name}](tables/{name}/{name}.md) | {built['store_version']} | {jobs}"
+        try:
+            built = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            first = f"[{name}](tables/{name}/{name}.md) | {built['store_version']}"
+            jobs = f"{built['jobs']['done']} of {built['jobs']['all']}"
+            kinds = _counts(folder / f"{name}.csv")
+        except (FileNotFoundError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"{folder}: expected a published table, got other files ({type(error).__name__}: {one_line(error)}); "
+                "build it again or remove it"
+            ) from error
+        for kind, counts in kinds.items():
             cells = " | ".join(str(counts.get(each, 0)) for each in MARKS)
-            lines.append(f"| {first} | {kind} | {sum(counts.values())} | {cells} |")
+            lines.append(f"| {first} | {jobs} | {kind} | {sum(counts.values())} | {cells} |")
         files = ", ".join(
             f"[{label}](tables/{name}/{file})"
             for label, file in (
@@ -163,7 +177,7 @@ def index(out: Path) -> str:
                 ("LaTeX", f"{name}.tex"),
                 ("CSV", f"{name}.csv"),
                 ("values of all jobs", "values.csv"),
-                ("manifest", "manifest.json"),
+                ("manifest", MANIFEST),
             )
         )
         title = TABLES[name].title
@@ -195,7 +209,11 @@ def _explanations(path: Path) -> dict[str, str]:
         return {}
     sections: dict[str, list[str]] = {"": []}
     name = ""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: expected text in UTF-8, got others ({one_line(error)}); correct it") from error
+    for line in text.splitlines():
         if line.startswith("## "):
             name = line[3:].strip()
             if name not in TABLES:
@@ -205,14 +223,17 @@ def _explanations(path: Path) -> dict[str, str]:
     return {name: "\n".join(lines).strip() for name, lines in sections.items()}
 
 
-def _machines(path: Path, hosts: set[str]) -> dict[str, dict[str, Any]]:
-    """What is known of machines by their id; this one is added if it is among the hosts and not known yet."""
-    known: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def _describe_machine(path: Path, hosts: set[str]) -> None:
+    """Add this machine to the file of machines by their id if it is among the hosts and not known yet."""
+    try:
+        known = dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    except (TypeError, ValueError) as error:
+        reason = f"expected a JSON object, machines by their id, got another file ({one_line(error)})"
+        raise InvalidInput(f"{path}: {reason}; correct or remove it") from error
     here = socket.gethostname()
     if here in hosts and _machine_id(here) not in known:
         known[_machine_id(here)] = {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.system()}
         _write(path, json.dumps(known, indent=1, sort_keys=True) + "\n")
-    return known
 
 
 def _machine_id(host: str) -> str:
@@ -229,12 +250,22 @@ def _cpu() -> str:
     return names[0] if names else platform.machine()
 
 
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Of several builds at once one writes, the others wait; the lock ends with the process."""
+    with (out / ".publish.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def _write(path: Path, text: str) -> None:
     """Replace a file in one step."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".publish-") as folder:
-        complete = Path(folder) / path.name
-        complete.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(complete, path)
+    part = path.with_name(f".{path.name}.part")  # one that a killed process left is written anew
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

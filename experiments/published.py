@@ -20,7 +20,10 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one method: ours and the paper's, NaN where there is none, and the mark of the comparison."""
+    """One metric of one method: ours and the paper's, NaN where there is none, and the mark of the comparison.
+
+    `printed` is what the paper prints, with its number of digits; '' where it prints nothing.
+    """
 
     ours_mean: float
     ours_ci95: float
@@ -30,6 +33,7 @@ class Cell:
     printed_mean: float
     printed_ci95: float
     mark: str
+    printed: str
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,8 @@ def _add(group: Group, row: dict[str, str], path: Path, number: int) -> None:
         numbers = [float(row[column]) if row[column] else math.nan for column in _NUMBERS]
     except ValueError as error:
         raise _unreadable(path, f"line {number}: {one_line(error)}") from error
-    group.cells[method, metric] = Cell(*numbers, row["mark"])
+    printed = " ± ".join(text for text in (row["printed_mean"], row["printed_ci95"]) if text)
+    group.cells[method, metric] = Cell(*numbers, row["mark"], printed)
     _append_new(group.methods, method)
     _append_new(group.metrics, metric)
 

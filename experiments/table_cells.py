@@ -212,7 +212,7 @@ def _row_notes(row: Row, done: pd.DataFrame) -> list[Note]:
         parts += [f"{row.num_failed} failed"] if row.num_failed else []
         parts += [f"{missing} not run"] if missing else []
         notes.append(Note(f"{', '.join(parts)}.", (row.label,)))
-    if any(cell.count == 1 for cell in row.cells):
+    if any(cell.count == 1 and cell.printed_mean for cell in row.cells):
         notes.append(Note("One model has no interval: its value is compared with the printed interval.", (row.label,)))
     undefined: dict[tuple[int, str], list[str]] = {}
     for cell in row.cells:

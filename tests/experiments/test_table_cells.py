@@ -83,6 +83,14 @@ def test_what_is_missing_failed_or_undefined_is_counted_and_said(build):
     assert any("does not run this method" in text for text in texts_about(table, "DIBS-GP"))
 
 
+def test_one_model_is_compared_only_where_a_value_is_printed(build):
+    sets = [*table_jobs.jobs(("arco_gp",), 1), *table_jobs.jobs(("exact_gp",), 1)]
+    table = build([row for job in sets for row in table_jobs.rows(job, {"mmd": 1.0})], sets)
+    sentence = "One model has no interval: its value is compared with the printed interval."
+    assert sentence in texts_about(table, "ARCO-GP")
+    assert sentence not in texts_about(table, "exact_gp")
+
+
 def test_methods_without_a_printed_row_come_last(build):
     labels = [row.label for row in build(table_jobs.stored()).groups[0].rows]
     assert labels == ["ARCO-GP", "BEEPS", "DIBS-GP", "RESIT-GP", "exact_gp"]

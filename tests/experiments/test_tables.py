@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
+import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import table_jobs
 
-from experiments import tables
+from experiments import publish, tables
 from experiments.html_report import main as write_page
 from experiments.store import ResultStore
 
@@ -43,6 +46,7 @@ def test_the_files_of_a_table(make):
     assert said.out.endswith(f"10 of 12 jobs done; of 12 printed cells {counts}\n")
     folder = "tables/interventional/"
     assert set(files) == {
+        ".publish.lock",
         "README.md",
         *(folder + f"interventional{end}" for end in (".csv", ".md", ".tex", "_tables.tex")),
         *(folder + name for name in ("manifest.json", "values.csv")),
@@ -114,6 +118,17 @@ def test_the_same_version_gives_the_same_bytes(make, store):
     assert make(f"version={version}")[2] == first
 
 
+def test_the_machine_that_builds_a_table_is_not_in_its_files(make, tmp_path, monkeypatch):
+    _, _, elsewhere = make()
+    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")  # where the jobs ran
+    shutil.rmtree(tmp_path / "out")
+    _, _, here = make()
+    (known,) = json.loads(here.pop("machines.json")).items()
+    assert here == elsewhere
+    (machine,) = json.loads(here["tables/interventional/manifest.json"])["machines"]
+    assert (machine, known[1]["cores"]) == ({"id": known[0], "jobs": 11, "devices": ["cpu"]}, os.cpu_count())
+
+
 def test_explanations_go_into_the_index(make, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "explanations.md").write_text("# Why\n\nFor all.\n\n## interventional\n\nL1 is worse as ...\n")
@@ -136,6 +151,55 @@ def test_the_page_of_results_shows_a_table(make, tmp_path):
     assert "0.15 ± 0.02" in text
     assert "exact_gp" in text
     assert "2 of 3 models computed, 1 failed." in text
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("explanations.md", b"\xff", "explanations.md: expected text in UTF-8, got others"),
+        ("machines.json", b"{", "machines.json: expected a JSON object, machines by"),
+        ("machines.json", b"[1]", "machines.json: expected a JSON object, machines by"),
+        ("tables/sachs/manifest.json", b"{", "tables/sachs: expected a published table, got other files (JSONDecode"),
+        ("tables/sachs/manifest.json", b"{}", "tables/sachs: expected a published table, got other files (KeyError"),
+        ("tables/sachs/manifest.json", b"[]", "tables/sachs: expected a published table, got other files (TypeError"),
+        ("tables/sachs/sachs.csv", b"", "tables/sachs: expected a published table, got other files (EmptyDataError"),
+        ("tables/sachs/sachs.csv", b"a\n1\n", "tables/sachs: expected a published table, got other files (KeyError"),
+    ],
+)
+def test_a_broken_file_beside_the_table_is_named_in_one_line(make, tmp_path, file, content, message):
+    sachs = tmp_path / "out" / "tables" / "sachs"
+    sachs.mkdir(parents=True)
+    (sachs / "manifest.json").write_text('{"store_version": 1, "jobs": {"all": 1, "done": 1}}')
+    (tmp_path / "out" / file).write_bytes(content)
+    code, said, _ = make()
+    assert (code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {tmp_path}/out/{message}")
+    assert len(said.err.splitlines()) == 1
+
+
+def test_a_table_that_was_not_written_to_its_end_is_not_in_the_index(make, tmp_path, monkeypatch):
+    _, _, whole = make()
+    with monkeypatch.context() as patched:
+        patched.setattr(publish, "values_csv", lambda _: "\ud800")  # cannot be written
+        with pytest.raises(UnicodeEncodeError):
+            make()
+    folder = tmp_path / "out" / "tables" / "interventional"
+    assert not (folder / "manifest.json").exists()
+    assert "interventional" not in publish.index(tmp_path / "out")
+    (folder / ".values.csv.part").write_text("left by a killed process")
+    assert make()[2] == whole
+
+
+def test_of_two_builds_at_once_one_waits(make, tmp_path):
+    make()
+    with (tmp_path / "out" / ".publish.lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(make)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.5)
+            fcntl.flock(held, fcntl.LOCK_UN)
+            assert waiting.result()[0] == 0
 
 
 @pytest.mark.parametrize(
