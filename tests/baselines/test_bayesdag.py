@@ -86,6 +86,18 @@ def test_extra_steps_come_after_every_so_many_epochs(monkeypatch):
     assert len(taken) == 3 * 3 + 5  # after the first, fifth and ninth epoch, and one for every two samples
 
 
+def test_every_sample_has_an_order_of_its_own(monkeypatch):
+    from baselines import bayesdag
+
+    given = []
+    graphs_given = bayesdag._Chains.graphs_given
+    monkeypatch.setattr(bayesdag._Chains, "graphs_given", lambda self, p: given.append(p) or graphs_given(self, p))
+    observations = np.random.default_rng(0).standard_normal((30, 4))
+    settings = BayesDAG(max_epochs=1, extra_sampler_steps=0, num_chains=2, num_samples=7).settings
+    bayesdag.fit(observations, settings, seed=0)
+    assert given[0].unique(dim=0).shape == (7, 4)
+
+
 def test_chains_give_dags_and_figures_of_the_fit(rng):
     dataset = simulated_dataset(
         graph_model="er", num_nodes=5, expected_degree=1, mechanism="gp", num_samples=60, seed=0

@@ -69,6 +69,17 @@ def test_switches_have_the_odds_of_their_logits():
     torch.testing.assert_close(drawn.mean(dim=0), expected, rtol=0, atol=0.04)
 
 
+def test_switches_have_the_gradient_of_relaxed_ones():
+    model, p = graphs_of(), torch.tensor([[0.3, 0.1, -0.1, -0.3]])
+    state = model._generator.get_state()
+    drawn, logits = model.sample(p)
+    model._generator.set_state(state)
+    uniform = torch.rand(logits.shape, generator=model._generator)
+    relaxed = torch.sigmoid((logits + uniform.logit()) / 0.2)
+    (gradient,) = torch.autograd.grad(drawn.sum(), logits)
+    torch.testing.assert_close(gradient, (relaxed * (1 - relaxed) / 0.2).triu(1))
+
+
 def test_a_sparse_start_has_fewer_edges():
     p = torch.tensor([[0.3, 0.1, -0.1, -0.3]])
     (_, plain), (_, sparse) = graphs_of().sample(p), graphs_of(sparse_init=True).sample(p)

@@ -50,6 +50,13 @@ def test_few_families_do_not_depend_on_the_others_asked_for(data):
     assert len(score_families(data, nodes[:0], parents[:0]).scores) == 0
 
 
+def test_scores_do_not_depend_on_how_many_sets_are_taken_at_once(data, monkeypatch):
+    nodes, parents, _ = all_families(5, 2)
+    expected = score_families(data, nodes, parents).scores
+    monkeypatch.setattr(bci.family_scores, "_SETS_AT_ONCE", 3)
+    torch.testing.assert_close(score_families(data, nodes, parents).scores, expected, rtol=0, atol=1e-6)
+
+
 def test_large_sets_agree_with_dense_optima():
     """Sets of 4 to 11 members, some of true parents, scored either way."""
     data = simulated(12, 80)
