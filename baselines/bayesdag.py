@@ -106,7 +106,7 @@ def fit(observations: Floats, settings: Mapping[str, Any], seed: int) -> GraphPo
         for rows in chain.minibatches():
             losses.append((chain.update_p(rows) + chain.update_edges(rows) + chain.update_theta(rows)) / 3)
         if not math.isfinite(losses[-1]):
-            raise FloatingPointError("expected a finite loss, but the fit diverged; lower sampler_learning_rate")
+            raise FloatingPointError("expected a finite loss, but the fit diverged; lower the learning rates")
         if epoch % settings["extra_every"] == 0:
             for _ in range(math.ceil(settings["extra_sampler_steps"] / chains)):
                 chain.sampler_step()

@@ -97,12 +97,3 @@ def likelihood_gradient(graphs: Tensor, log_likelihoods: Tensor, particles: Tens
     advantage = log_likelihoods.softmax(dim=1) - 1 / graphs.shape[1]
     in_logits = torch.einsum("pg,pgij->pij", advantage, graphs.to(advantage.dtype))
     return through_logits(particles, in_logits, alpha)
-
-
-def is_acyclic(graphs: Tensor) -> Tensor:
-    """Which graphs (..., d, d) bool are DAGs: taking out nodes without a remaining cause leaves none."""
-    adjacency = graphs.to(torch.float32)
-    remaining = torch.ones(graphs.shape[:-1], dtype=torch.float32)
-    for _ in range(graphs.shape[-1]):
-        remaining = ((remaining[..., None, :] @ adjacency)[..., 0, :] > 0) * remaining
-    return ~(remaining > 0).any(dim=-1)

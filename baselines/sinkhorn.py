@@ -51,7 +51,7 @@ class Sinkhorn:
         if start is None or start.shape != (*logits.shape[:-2], 1, logits.shape[-1]):
             start = np.zeros((*logits.shape[:-2], 1, logits.shape[-1]))
         matrix, self._columns, used = _normalised(logits, start, self.iterations, self.tolerance)
-        self._last = (logits, matrix)
+        self._last = (logits.copy(), matrix)  # the caller's may change in place
         self._calls, self._iterations_used = self._calls + 1, self._iterations_used + used
         return matrix
 

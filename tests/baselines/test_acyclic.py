@@ -24,6 +24,13 @@ def test_cycles_are_found_in_every_graph_of_three_and_four_nodes():
             assert acyclic == (find_cycle(graph) == [])
 
 
+def test_cycles_are_found_in_large_graphs():
+    graphs = (np.random.default_rng(0).random((40, 12, 12)) < 0.12) & ~np.eye(12, dtype=bool)
+    expected = [find_cycle(graph) == [] for graph in graphs]
+    assert 0 < sum(expected) < 40
+    assert is_acyclic(graphs).tolist() == expected
+
+
 def test_cyclic_samples_have_no_weight_and_their_mass_is_reported():
     graphs = np.zeros((4, 3, 3), dtype=bool)
     graphs[1, 0, 1] = graphs[1, 1, 0] = True

@@ -45,6 +45,36 @@ def test_every_update_changes_its_own_part_of_the_state():
         assert [not one.equal(other) for one, other in zip(before, state(), strict=True)] == changed
 
 
+def test_samplers_get_the_gradient_of_the_negative_log_posterior_of_all_rows(monkeypatch):
+    chains, rows = chains_of(num_chains=2)
+    slopes, given = torch.arange(8.0).view(2, 4), []
+    monkeypatch.setattr(chains._p_sampler, "update", given.append)
+    monkeypatch.setattr(chains._theta_sampler, "update", given.append)
+    monkeypatch.setattr(chains._graphs, "sample", lambda p: (slopes * p, None))
+    monkeypatch.setattr(chains, "_loss", lambda _rows, theta, _log_scales, graphs: 3 * theta.sum() + graphs.sum())
+    chains.update_p(rows)
+    chains.update_theta(rows)
+    torch.testing.assert_close(given[0], 30 * slopes + chains.p / 0.1**2)
+    torch.testing.assert_close(given[1], 30 * 3 + chains.theta)
+
+
+def test_the_network_for_edges_gains_by_entropy(monkeypatch):
+    chains, rows = chains_of(num_chains=2)
+    monkeypatch.setattr(chains, "_loss", lambda _rows, _theta, _log_scales, graphs: 0 * graphs.sum())
+    _, logits = chains._graphs.sample(chains.p)
+    entropy = torch.distributions.Bernoulli(logits=logits).entropy().sum().item()
+    assert chains.update_edges(rows) == pytest.approx(-entropy / 30, rel=1e-5)
+
+
+def test_orders_and_mechanisms_have_noise_of_their_own():
+    chains, _ = chains_of(scale_noise=0.0, scale_noise_p=0.1)
+    p, theta = chains.p.clone(), chains.theta.clone()
+    chains._p_sampler.update(torch.zeros_like(p))
+    chains._theta_sampler.update(torch.zeros_like(theta))
+    assert not chains.p.equal(p)
+    assert chains.theta.equal(theta)
+
+
 def test_extra_steps_come_after_every_so_many_epochs(monkeypatch):
     from baselines import bayesdag
 
@@ -54,6 +84,18 @@ def test_extra_steps_come_after_every_so_many_epochs(monkeypatch):
     settings = BayesDAG(max_epochs=9, extra_sampler_steps=6, extra_every=4, num_chains=2, num_samples=10).settings
     bayesdag.fit(observations, settings, seed=0)
     assert len(taken) == 3 * 3 + 5  # after the first, fifth and ninth epoch, and one for every two samples
+
+
+def test_every_sample_has_an_order_of_its_own(monkeypatch):
+    from baselines import bayesdag
+
+    given = []
+    graphs_given = bayesdag._Chains.graphs_given
+    monkeypatch.setattr(bayesdag._Chains, "graphs_given", lambda self, p: given.append(p) or graphs_given(self, p))
+    observations = np.random.default_rng(0).standard_normal((30, 4))
+    settings = BayesDAG(max_epochs=1, extra_sampler_steps=0, num_chains=2, num_samples=7).settings
+    bayesdag.fit(observations, settings, seed=0)
+    assert given[0].unique(dim=0).shape == (7, 4)
 
 
 def test_chains_give_dags_and_figures_of_the_fit(rng):

@@ -46,3 +46,11 @@ def test_soft_samples_are_not_rounded(generator):
     graphs = sampler_of(generator, hard=False).sample(50, generator).detach()
     assert ((graphs > 0.01) & (graphs < 0.99)).float().mean() > 0.3
     assert graphs.diagonal(dim1=1, dim2=2).max() < 1e-6
+
+
+@pytest.mark.parametrize("order_type", ["top_k", "sinkhorn"])
+def test_cold_soft_samples_are_nearly_hard(generator, order_type):
+    sampler = DAGSampler(4, temperature=1e-3, hard=False, order_type=order_type, generator=generator)
+    graphs = sampler.sample(200, generator).detach()
+    assert ((graphs > 0.01) & (graphs < 0.99)).float().mean() < 0.03
+    assert 0.2 < graphs.mean() < 0.3  # half of the pairs that an order allows, or more

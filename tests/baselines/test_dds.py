@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from baselines.acyclic import is_acyclic
-from baselines.dds import DDS, _penalty
+from baselines.dds import DDS, _penalty, _train
 from bci.data.simulate import simulated_dataset
 from bci.errors import InvalidInput
 
@@ -48,6 +48,52 @@ def test_regularisers_are_what_they_say():
     edges, priors = (torch.distributions.Bernoulli(probs=p) for p in (logits.sigmoid(), torch.full((2, 2), prior)))
     divergence = torch.distributions.kl_divergence(edges, priors).mean()
     torch.testing.assert_close(_penalty(logits, "bernoulli_kl", prior), divergence)
+
+
+def trained(observations, **changes):
+    """Parameters of the distribution over DAGs, and the validation losses."""
+    sampler, diagnostics, _ = _train(observations, DDS(validate_every=1, **changes).settings, seed=0)
+    return [parameter.detach() for parameter in sampler.parameters], diagnostics["validation_loss"]
+
+
+def test_rows_that_are_held_out_change_the_validation_loss_alone():
+    observations = np.random.default_rng(0).standard_normal((8, 3))
+    settings = {"max_epochs": 1, "batch_size": 1, "validation_fraction": 0.25}
+    (_, edges), losses = trained(observations, **settings)
+    num_held_out = 0
+    for row in range(8):
+        changed = observations.copy()
+        changed[row] *= 2
+        (_, other_edges), other_losses = trained(changed, **settings)
+        num_held_out += other_edges.equal(edges)
+        assert other_losses != losses
+    assert num_held_out == 2
+
+
+def test_the_parameters_with_the_lowest_validation_loss_are_kept(nonlinear_pair):
+    settings = {"learning_rate": 0.05, "dag_learning_rate": 0.1}
+    parameters, losses = trained(nonlinear_pair.observations, max_epochs=20, **settings)
+    best = int(np.argmin(losses))
+    assert best < 19
+    ended_there, _ = trained(nonlinear_pair.observations, max_epochs=best + 1, **settings)
+    for kept, expected in zip(parameters, ended_there, strict=True):
+        torch.testing.assert_close(kept, expected, rtol=0, atol=0)
+
+
+def test_the_distribution_has_a_learning_rate_of_its_own(nonlinear_pair):
+    """The first step of Adam is as long as its learning rate."""
+    settings = {"max_epochs": 1, "batch_size": 200, "learning_rate": 0.5}
+    (_, edges), _ = trained(nonlinear_pair.observations, dag_learning_rate=0.01, **settings)
+    (_, start), _ = trained(nonlinear_pair.observations, dag_learning_rate=1e-12, **settings)
+    assert (edges - start).abs().max().item() == pytest.approx(0.01, rel=0.01)
+
+
+def test_the_loss_has_the_weighted_regulariser(nonlinear_pair):
+    settings = {"max_epochs": 1, "learning_rate": 1e-12, "dag_learning_rate": 1e-12, "regulariser": "bernoulli_kl"}
+    (_, edges), without = trained(nonlinear_pair.observations, regularisation=0.0, **settings)
+    _, weighted = trained(nonlinear_pair.observations, regularisation=0.5, **settings)
+    penalty = _penalty(edges, "bernoulli_kl", 1e-6).item()
+    assert weighted[0] - without[0] == pytest.approx(0.5 * penalty, rel=1e-4)
 
 
 def test_patience_ends_a_fit(nonlinear_pair, rng):

@@ -59,6 +59,14 @@ def test_a_second_matrix_alike_takes_fewer_iterations_to_the_same_limit():
     assert warm.mean_iterations * 2 - first < 0.8 * first
 
 
+def test_a_matrix_that_changed_in_place_is_normalised_anew():
+    logits = logits_of_orders(1.0).detach()
+    sinkhorn = Sinkhorn(20_000, 1e-9)
+    sinkhorn(logits)
+    logits[0, 0, 0] += 3
+    torch.testing.assert_close(sinkhorn(logits), in_turn(logits), rtol=0, atol=1e-6)
+
+
 def test_the_assignment_of_an_order_sorts_it():
     logits = logits_of_orders(0.5, size=4).detach().numpy()
     for values, matrix in zip(logits, Sinkhorn(3000, 1e-3).normalise(logits), strict=True):

@@ -50,6 +50,13 @@ def test_few_families_do_not_depend_on_the_others_asked_for(data):
     assert len(score_families(data, nodes[:0], parents[:0]).scores) == 0
 
 
+def test_scores_do_not_depend_on_how_many_sets_are_taken_at_once(data, monkeypatch):
+    nodes, parents, _ = all_families(5, 2)
+    expected = score_families(data, nodes, parents).scores
+    monkeypatch.setattr(bci.family_scores, "_SETS_AT_ONCE", 3)
+    torch.testing.assert_close(score_families(data, nodes, parents).scores, expected, rtol=0, atol=1e-6)
+
+
 def test_large_sets_agree_with_dense_optima():
     """Sets of 4 to 11 members, some of true parents, scored either way."""
     data = simulated(12, 80)
@@ -114,17 +121,19 @@ def test_a_cache_scores_every_family_once(data, monkeypatch):
 
     def counted(dataset, nodes, parents, **settings):
         asked.append(len(nodes))
+        assert settings == {"likelihood_weight": "per_sample", "search": "plain"}
         return score_families(dataset, nodes, parents, **settings)
 
     monkeypatch.setattr(bci.family_scores, "score_families", counted)
     nodes, parents, _ = all_families(5, 2)
-    cache = FamilyScoreCache(data, likelihood_weight="full", search="plain")
+    cache = FamilyScoreCache(data, likelihood_weight="per_sample", search="plain")
     twice = torch.cat([torch.arange(20), torch.arange(20).flip(0)])
     first = cache.scores(nodes[twice], parents[twice])
     torch.testing.assert_close(first[:20], first[20:].flip(0), rtol=0, atol=0)
     everything = cache.scores(nodes, parents)
     torch.testing.assert_close(everything[:20], first[:20], rtol=0, atol=0)
-    torch.testing.assert_close(everything, score_families(data, nodes, parents).scores, rtol=0, atol=1e-6)
+    expected = score_families(data, nodes, parents, likelihood_weight="per_sample").scores
+    torch.testing.assert_close(everything, expected, rtol=0, atol=1e-6)
     cache.scores(nodes, parents)
     assert asked == [20, len(nodes) - 20]
     assert len(cache) == len(nodes)
