@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bci.errors import InvalidInput
+from experiments.outcome import INVALID, OK, complain, one_line, say
 
 
 def key_values(arguments: Sequence[str], defaults: Mapping[str, str]) -> dict[str, str]:
@@ -38,3 +39,16 @@ def yes_or_no(key: str, text: str) -> bool:
     if text not in ("true", "false"):
         raise InvalidInput(f"{key}: expected true or false, got {text!r}")
     return text == "true"
+
+
+def answered(arguments: Sequence[str], usage: str, answer: Callable[[Sequence[str]], str]) -> int:
+    """Say what a command answers to its arguments, or how it is used where they ask for help; returns the exit code."""
+    if {"-h", "--help"} & set(arguments):
+        say(usage)
+        return OK
+    try:
+        say(answer(arguments))
+    except InvalidInput as error:
+        complain(one_line(error))
+        return INVALID
+    return OK

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from bci.errors import InvalidInput
-from experiments.arguments import key_values, whole_number
-from experiments.outcome import INVALID, complain, one_line, say
+from experiments.arguments import answered, key_values, whole_number
+from experiments.outcome import one_line
 from experiments.store import DEFAULT_STORE, ResultStore
 
 USAGE = "python -m experiments.export store.path=DIR out=FILE.csv|.parquet [version=N]"
@@ -55,17 +55,12 @@ def export(store: str | Path, out: str | Path, version: int | None = None) -> in
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(f"{USAGE}\n\nstore.path defaults to {DEFAULT_STORE}, version to the newest.")
-        return 0
-    try:
-        store, out, version = _parse(arguments)
-        count = export(store, out, version)
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
-    say(f"{count} rows in {out}")
-    return 0
+    return answered(arguments, f"{USAGE}\n\nstore.path defaults to {DEFAULT_STORE}, version to the newest.", _answer)
+
+
+def _answer(arguments: Sequence[str]) -> str:
+    store, out, version = _parse(arguments)
+    return f"{export(store, out, version)} rows in {out}"
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, str, int | None]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from bci.errors import InvalidInput
 from bci.settings import check_choice
-from experiments.arguments import key_values, whole_number
+from experiments.arguments import answered, key_values, whole_number
 from experiments.export import DEFAULT_STORE
 from experiments.figure_files import picture_paths, save_facts, save_pictures, save_values
-from experiments.outcome import INVALID, OK, complain, one_line, say
 from experiments.store import ResultStore
 
 if TYPE_CHECKING:
@@ -59,15 +58,7 @@ _PUBLISHED = Path("results/figures")
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(USAGE)
-        return OK
-    try:
-        say("\n".join(map(str, draw(key_values(arguments, _DEFAULTS)))))
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
-    return OK
+    return answered(arguments, USAGE, lambda given: "\n".join(map(str, draw(key_values(given, _DEFAULTS)))))
 
 
 def draw(settings: dict[str, str]) -> list[Path]:

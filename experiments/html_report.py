@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.arguments import key_values
+from experiments.arguments import answered, key_values
 from experiments.html_page import page
-from experiments.outcome import INVALID, OK, complain, one_line, say
+from experiments.outcome import one_line
 from experiments.published import read_figures, read_tables
 
 USAGE = """python -m experiments.html_report [out=FILE.html] [tables=DIR] [figures=DIR]
@@ -25,16 +25,12 @@ _TITLE = "Bayesian causal inference: tables and figures beside the paper's"
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(USAGE)
-        return OK
-    try:
-        settings = key_values(arguments, _DEFAULTS)
-        say(write_report(*(Path(settings[key]) for key in ("out", "tables", "figures"))))
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
-    return OK
+    return answered(arguments, USAGE, _answer)
+
+
+def _answer(arguments: Sequence[str]) -> str:
+    settings = key_values(arguments, _DEFAULTS)
+    return write_report(*(Path(settings[key]) for key in ("out", "tables", "figures")))
 
 
 def write_report(out: Path, tables: Path, figures: Path) -> str:

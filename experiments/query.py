@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bci.errors import InvalidInput
-from experiments.arguments import key_values, whole_number, yes_or_no
+from experiments.arguments import answered, key_values, whole_number, yes_or_no
 from experiments.interventions import check_name, parse_do, written_do
-from experiments.outcome import INVALID, OK, complain, one_line, say
 
 if TYPE_CHECKING:
     from experiments.saved_run import SavedRun
@@ -33,15 +32,7 @@ _QUANTILES = (0.05, 0.5, 0.95)
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(USAGE)
-        return OK
-    try:
-        say(_answer(arguments))
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
-    return OK
+    return answered(arguments, USAGE, _answer)
 
 
 def _answer(arguments: Sequence[str]) -> str:

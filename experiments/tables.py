@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.arguments import key_values, whole_number
+from experiments.arguments import answered, key_values, whole_number
 from experiments.expand import expand
-from experiments.outcome import INVALID, OK, complain, one_line, say
 from experiments.printed import TABLES
 from experiments.publish import publish
 from experiments.store import ResultStore
@@ -55,19 +54,15 @@ def summary(table: Table) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(USAGE)
-        return OK
-    try:
-        settings = key_values(arguments, DEFAULTS)
-        version = whole_number("version", settings["version"], 0) if settings["version"] else None
-        table, version = build(settings["name"], settings["store.path"], version)
-        folder = publish(table, Path(settings["out"]).expanduser(), version)
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
-    say(f"{folder}: {summary(table)}")
-    return OK
+    return answered(arguments, USAGE, _answer)
+
+
+def _answer(arguments: Sequence[str]) -> str:
+    settings = key_values(arguments, DEFAULTS)
+    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    table, version = build(settings["name"], settings["store.path"], version)
+    folder = publish(table, Path(settings["out"]).expanduser(), version)
+    return f"{folder}: {summary(table)}"
 
 
 if __name__ == "__main__":
