@@ -218,7 +218,7 @@ def _row_notes(row: Row, done: pd.DataFrame) -> list[Note]:
     for cell in row.cells:
         if cell.undefined:
             lines = done[(done["metric"] == METRICS[cell.metric][0]) & done["value"].isna()]
-            reason = "; ".join(sorted(set(lines["undefined_reason"].dropna())))
+            reason = "; ".join(sorted({" ".join(text.split()) for text in lines["undefined_reason"].dropna()}))
             undefined.setdefault((cell.undefined, reason), []).append(cell.metric)
     for (count, reason), metrics in undefined.items():
         why = f": {reason}" if reason else ""
