@@ -87,9 +87,7 @@ class BayesDAG(PackagedMethod):
                 f"got {self.sampler_learning_rate:g}, with which the noise would have no variance"
             )
         for key in ("scale_noise", "scale_noise_p", "lambda_sparse"):
-            check_number(key, getattr(self, key))
-            if getattr(self, key) < 0:
-                raise InvalidInput(f"{key}: expected at least 0, got {getattr(self, key)!r}")
+            check_number(key, getattr(self, key), minimum=0)
         for key in ("vi_norm", "input_perm", "sparse_init"):
             check_choice(key, getattr(self, key), [True, False])
 

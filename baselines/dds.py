@@ -88,9 +88,7 @@ class DDS(PackagedMethod):
         for key in ("validation_fraction", "prior_p"):
             if getattr(self, key) >= 1:
                 raise InvalidInput(f"{key}: expected a number between 0 and 1, got {getattr(self, key)!r}")
-        check_number("regularisation", self.regularisation)
-        if self.regularisation < 0:
-            raise InvalidInput(f"regularisation: expected at least 0, got {self.regularisation!r}")
+        check_number("regularisation", self.regularisation, minimum=0)
         check_choice("hard", self.hard, [True, False])
         check_choice("order_type", self.order_type, get_args(OrderType))
         check_choice("regulariser", self.regulariser, get_args(Regulariser))

@@ -11,7 +11,6 @@ import numpy as np
 from baselines.packaged import PackagedMethod
 from bci.causal_posterior import GenerativePosterior
 from bci.dataset import Dataset, Floats, Scaler
-from bci.errors import InvalidInput
 from bci.posterior import GraphPosterior
 from bci.predictive import fit_gp_mechanisms
 from bci.scores import LikelihoodWeight
@@ -77,9 +76,7 @@ class DibsGP(PackagedMethod):
         for key in ("learning_rate", "alpha", "gradient_clip"):
             check_number(key, getattr(self, key), positive=True)
         for key in ("beta", "evaluation_beta", "tolerance"):
-            check_number(key, getattr(self, key))
-            if getattr(self, key) < 0:
-                raise InvalidInput(f"{key}: expected at least 0, got {getattr(self, key)!r}")
+            check_number(key, getattr(self, key), minimum=0)
         check_choice("beta_schedule", self.beta_schedule, get_args(BetaSchedule))
         check_choice("likelihood_weight", self.likelihood_weight, get_args(LikelihoodWeight))
         check_choice("map_search", self.map_search, get_args(Search))

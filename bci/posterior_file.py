@@ -28,8 +28,6 @@ cannot read has a higher `version`.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -47,6 +45,7 @@ from bci.graphs import find_cycle
 from bci.linear_posterior import LinearPosterior
 from bci.posterior import GraphKind, Posterior, WeightedGraphs
 from bci.predictive import Family, GPMechanisms, families
+from bci.replacing import replacing
 
 FORMAT, VERSION = "bci-posterior", 1
 
@@ -235,11 +234,8 @@ def _read(path: Path) -> Arrays:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".posterior-") as folder:
-        complete = Path(folder) / path.name
-        with complete.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # not the argument that some versions have
-        os.replace(complete, path)
+    with replacing(path) as complete, complete.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # not the argument that some versions have
 
 
 def _damaged(path: Path, reason: str) -> InvalidInput:

@@ -21,11 +21,13 @@ def check_count(key: str, value: object, minimum: int) -> None:
         raise InvalidInput(f"{key}: expected a whole number of at least {minimum}, got {value!r}")
 
 
-def check_number(key: str, value: object, *, positive: bool = False) -> None:
-    """Raise InvalidInput unless `value` is a finite number, and above zero where that is asked for."""
+def check_number(key: str, value: object, *, positive: bool = False, minimum: float | None = None) -> None:
+    """Raise InvalidInput unless `value` is a finite number, where asked for also positive or at least `minimum`."""
     is_number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
     if not is_number or (positive and float(value) <= 0):  # type: ignore[arg-type]
         raise InvalidInput(f"{key}: expected a {'positive' if positive else 'finite'} number, got {value!r}")
+    if minimum is not None and float(value) < minimum:  # type: ignore[arg-type]
+        raise InvalidInput(f"{key}: expected at least {minimum:g}, got {value!r}")
 
 
 def check_choice(key: str, value: object, choices: Sequence[Choice]) -> Choice:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from bci.errors import InvalidInput
+from bci.replacing import replacing
 from experiments.arguments import answered, key_values, whole_number
 from experiments.outcome import one_line
 from experiments.store import DEFAULT_STORE, ResultStore
@@ -41,10 +40,8 @@ def export(store: str | Path, out: str | Path, version: int | None = None) -> in
         if out.is_dir():
             raise InvalidInput(f"out: expected a file, but '{out}' is a folder; name a file in it")
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".export-") as folder:
-            complete = Path(folder) / out.name
+        with replacing(out) as complete:
             _WRITERS[out.suffix](rows, complete)
-            os.replace(complete, out)
     except OSError as error:
         reason = error.strerror or one_line(error)
         raise InvalidInput(

@@ -68,15 +68,6 @@ def planned_jobs(experiment: str, rows: pd.DataFrame, overrides: Sequence[str] =
     return frame.drop(columns="method_config")
 
 
-def mean_and_ci95(values: pd.Series[float]) -> tuple[float, float]:
-    """Mean and half the 95 % interval, 1.96 s / sqrt(n), over defined values; NaN where there are too few."""
-    defined = values.dropna().to_numpy(float)
-    if not len(defined):
-        return float("nan"), float("nan")
-    half = 1.96 * float(defined.std(ddof=1)) / len(defined) ** 0.5 if len(defined) > 1 else float("nan")
-    return float(defined.mean()), half
-
-
 def _planned(experiment: str, job: SweepJob) -> dict[str, object]:
     graph, choice = job.overrides.get("data"), job.overrides.get("method")
     if graph not in ("er", "sf") or choice is None:

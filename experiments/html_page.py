@@ -12,10 +12,10 @@ from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from experiments.paper_methods import GRAPHS
+from experiments.printed import METRICS
 from experiments.published import Cell, Group, PublishedFigure, PublishedTable
 
-_LOWER = frozenset({"ESHD", "A-AID", "P-AID", "OSET-AID", "MMD", "L1", "L2"})
-_HIGHER = frozenset({"AUROC", "AUPRC", "TPR", "TNR"})
 _TITLES = {  # of tables whose manifest has none
     "sachs": "Sachs protein data",
     "interventional": "Interventional distributions",
@@ -26,7 +26,6 @@ _TITLES = {  # of tables whose manifest has none
     "degree_8": "Expected degree 8",
     "invertible": "Invertible mechanisms",
 }
-_GRAPHS = {"ER": "Erdős-Rényi graphs", "SF": "Scale-free graphs"}
 _SHORT = 4  # entries up to which a list of a manifest is shown outright
 
 
@@ -187,7 +186,7 @@ def _texts(value: object) -> list[str]:
 def _group_title(keys: dict[str, str]) -> str:
     """What a group is of, in words."""
     parts = [
-        _GRAPHS.get(value, value)
+        GRAPHS.get(value, value)
         if key == "graph"
         else value
         if key == "subtable"
@@ -211,7 +210,8 @@ def _interval(mean: float, half: float) -> str:
 
 
 def _with_direction(metric: str) -> str:
-    return f"{metric} ↓" if metric in _LOWER else f"{metric} ↑" if metric in _HIGHER else metric
+    _, lower_is_better = METRICS.get(metric, ("", None))
+    return metric if lower_is_better is None else f"{metric} ↓" if lower_is_better else f"{metric} ↑"
 
 
 def _title(table: PublishedTable) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
+from bci.replacing import replacing
 from experiments.arguments import answered, key_values
 from experiments.html_page import page
 from experiments.outcome import one_line
@@ -50,10 +49,8 @@ def write_report(out: Path, tables: Path, figures: Path) -> str:
     text = page(found_tables, found_figures, _TITLE)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as folder:
-            complete = Path(folder) / out.name
+        with replacing(out) as complete:
             complete.write_text(text, encoding="utf-8", newline="\n")
-            os.replace(complete, out)
     except OSError as error:
         raise InvalidInput(
             f"out: expected a place that can be written to, got '{out}' ({error.strerror or one_line(error)}); "

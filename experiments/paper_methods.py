@@ -1,9 +1,10 @@
-"""Names and order of the methods in the paper's tables and figures; the exact posterior comes second."""
+"""Names of graph models and methods in tables and figures, as in the paper; the exact posterior comes second."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+GRAPHS = {"SF": "Scale-free graphs", "ER": "Erdős-Rényi graphs"}
 _NAMES = {
     "arco_gp": "ARCO-GP",
     "exact_gp": "Exact-GP",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from experiments.command import CONFIGS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = CONFIGS.parent / "results" / "paper" / "tables.csv"
+FILE = Path(__file__).resolve().parent.parent / "results" / "paper" / "tables.csv"
 GRAPHS = {"sf": "SF", "er": "ER", "sachs": "Sachs", "sachs_gp": "Sachs"}  # of the data of a job
 AID = ("#Edges", "A-AID", "P-AID", "OSET-AID")
 EDGES = ("ESHD", "AUROC", "AUPRC", "TPR", "TNR")

@@ -24,10 +24,10 @@ from experiments.comparison_pictures import (
     box_plots,
     exact_against_learnt,
 )
-from experiments.figure_data import mean_and_ci95, planned_jobs
-from experiments.paper_methods import POSTERIORS, PRINTED, in_order
+from experiments.figure_data import planned_jobs
+from experiments.intervals import mean_and_ci95
+from experiments.paper_methods import GRAPHS, POSTERIORS, PRINTED, in_order
 
-GRAPHS = {"SF": "Scale-free graphs", "ER": "Erdős-Rényi graphs"}
 METRICS = {"eshd": "ESHD", "a_aid": "A-AID"}
 _OURS = Kind("Gaussian processes, parent sets marginalised", BLUE, "o")
 _POSTERIOR = Kind("other posteriors over graphs", GREEN, "s")

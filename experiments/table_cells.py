@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.expand import SweepJob
+from experiments.intervals import mean_and_ci95
 from experiments.printed import GRAPHS, METRICS, TABLES, defects, printed_cells, variant
 from experiments.store import latest
 
@@ -172,10 +173,8 @@ def _group(
 
 def _cell(metric: str, done: pd.DataFrame, printed: pd.DataFrame) -> Cell:
     values = done.loc[done["metric"] == METRICS[metric][0], "value"]
-    defined = values.dropna().astype(float)
-    count = len(defined)
-    mean = float(defined.mean()) if count else None
-    ci95 = 1.96 * float(defined.std(ddof=1)) / math.sqrt(count) if count > 1 else None
+    count = int(values.notna().sum())
+    mean, ci95 = (None if math.isnan(each) else each for each in mean_and_ci95(values))
     texts = (
         (str(printed.loc[metric, "mean"]), str(printed.loc[metric, "ci95"])) if metric in printed.index else ("", "")
     )

@@ -11,10 +11,10 @@ from experiments.arguments import answered, key_values, whole_number
 from experiments.expand import expand
 from experiments.printed import TABLES
 from experiments.publish import publish
-from experiments.store import ResultStore
+from experiments.store import DEFAULT_STORE, ResultStore
 from experiments.table_cells import MARKS, Table, table_of
 
-DEFAULTS = {"name": "", "store.path": "results/store", "version": "", "out": "results"}
+DEFAULTS = {"name": "", "store.path": DEFAULT_STORE, "version": "", "out": "results"}
 USAGE = f"""python -m experiments.tables name=NAME [store.path=DIR] [version=N] [out=DIR]
 
 NAME is one of {", ".join(TABLES)}. The table is built from the jobs of `+experiment=NAME` in a

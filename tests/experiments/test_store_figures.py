@@ -9,8 +9,9 @@ import pytest
 
 from experiments import figure_data
 from experiments.expand import Sweep, SweepJob, expand
-from experiments.figure_data import mean_and_ci95, planned_jobs
+from experiments.figure_data import planned_jobs
 from experiments.figures import main
+from experiments.intervals import mean_and_ci95
 from experiments.store import ResultStore
 
 SEEDS = 3
