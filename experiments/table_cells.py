@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from experiments.expand import SweepJob
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 OVERLAP, BETTER, WORSE, DIFFERS = "overlap", "better", "worse", "differs"
 NOT_COMPUTED, UNDEFINED, NOT_PRINTED = "not computed", "undefined", "not printed"
 MARKS = (OVERLAP, BETTER, WORSE, DIFFERS, NOT_COMPUTED, UNDEFINED, NOT_PRINTED)
+FEW_MODELS = 3
+FEW = (
+    f"Fewer than {FEW_MODELS} models: the mark assumes the spread between models that the paper prints, if it is wider."
+)
 
 
 @dataclass(frozen=True)
@@ -112,20 +116,25 @@ def table_of(name: str, jobs: Sequence[SweepJob], rows: pd.DataFrame) -> Table:
     return Table(name, tuple(groups), placed, done, failed)
 
 
-def mark(metric: str, mean: float, ci95: float | None, printed_mean: str, printed_ci95: str) -> str:
-    """How a mean compares with the printed one.
+def mark(cell: Cell, printed_models: int) -> str:
+    """How the mean of a cell compares with the printed one, which is over `printed_models` models.
 
-    The printed interval is widened by half a unit of its last digit, as it is rounded; without an interval of ours the
-    value itself has to be in the printed one.
+    The printed interval is widened by half a unit of its last digit, as it is rounded. Fewer than three models tell
+    next to nothing of their spread: their interval is taken to be no narrower than the printed one over as many.
     """
-    if not printed_mean:
+    if cell.mean is None:
+        return UNDEFINED if cell.undefined else NOT_COMPUTED
+    if not cell.printed_mean:
         return NOT_PRINTED
-    decimals = len(printed_mean.partition(".")[2])
-    reach = (ci95 or 0.0) + float(printed_ci95 or 0) + 0.5 * 10.0**-decimals
-    difference = mean - float(printed_mean)
-    if abs(difference) <= reach + 1e-12:  # not decided by the last bit
+    printed_ci95 = float(cell.printed_ci95 or 0)
+    reach = cell.ci95 or 0.0
+    if cell.count < FEW_MODELS:
+        reach = max(reach, printed_ci95 * math.sqrt(printed_models / cell.count))
+    decimals = len(cell.printed_mean.partition(".")[2])
+    difference = cell.mean - float(cell.printed_mean)
+    if abs(difference) <= reach + printed_ci95 + 0.5 * 10.0**-decimals + 1e-12:  # not decided by the last bit
         return OVERLAP
-    lower_is_better = METRICS[metric][1]
+    lower_is_better = METRICS[cell.metric][1]
     if lower_is_better is None:
         return DIFFERS
     return BETTER if (difference < 0) == lower_is_better else WORSE
@@ -154,6 +163,7 @@ def _group(
     done: pd.DataFrame,
     failed: pd.DataFrame,
 ) -> Group:
+    paper = TABLES[name]
     methods = list(dict.fromkeys(printed["method"]))
     named = {variant(method) for method in methods}
     lines = [(method, variant(method), True) for method in methods]
@@ -163,7 +173,7 @@ def _group(
         ids = set(jobs.loc[jobs["variant"] == config, "job_id"])
         of_method = done[done["job_id"].isin(ids)]
         texts = printed[printed["method"] == label].set_index("metric")
-        cells = tuple(_cell(metric, of_method, texts) for metric in TABLES[name].metrics)
+        cells = tuple(_cell(metric, of_method, texts, paper.num_models) for metric in paper.metrics)
         num_failed = int(failed["job_id"].isin(ids).sum())
         row = Row(label, config, is_printed, len(ids), of_method["job_id"].nunique(), num_failed, cells)
         rows.append(row)
@@ -171,16 +181,15 @@ def _group(
     return Group(graph, num_samples, tuple(rows), (*_notes(name, graph, num_samples, printed, rows), *notes))
 
 
-def _cell(metric: str, done: pd.DataFrame, printed: pd.DataFrame) -> Cell:
+def _cell(metric: str, done: pd.DataFrame, printed: pd.DataFrame, printed_models: int) -> Cell:
     values = done.loc[done["metric"] == METRICS[metric][0], "value"]
     count = int(values.notna().sum())
     mean, ci95 = (None if math.isnan(each) else each for each in mean_and_ci95(values))
     texts = (
         (str(printed.loc[metric, "mean"]), str(printed.loc[metric, "ci95"])) if metric in printed.index else ("", "")
     )
-    without = UNDEFINED if len(values) else NOT_COMPUTED
-    how = without if mean is None else mark(metric, mean, ci95, *texts)
-    return Cell(metric, mean, ci95, count, len(values) - count, *texts, how)
+    cell = Cell(metric, mean, ci95, count, len(values) - count, *texts, NOT_COMPUTED)
+    return replace(cell, mark=mark(cell, printed_models))
 
 
 def _notes(name: str, graph: str, num_samples: int, printed: pd.DataFrame, rows: Sequence[Row]) -> list[Note]:
@@ -211,8 +220,8 @@ def _row_notes(row: Row, done: pd.DataFrame) -> list[Note]:
         parts += [f"{row.num_failed} failed"] if row.num_failed else []
         parts += [f"{missing} not run"] if missing else []
         notes.append(Note(f"{', '.join(parts)}.", (row.label,)))
-    if any(cell.count == 1 and cell.printed_mean for cell in row.cells):
-        notes.append(Note("One model has no interval: its value is compared with the printed interval.", (row.label,)))
+    if any(0 < cell.count < FEW_MODELS and cell.printed_mean for cell in row.cells):
+        notes.append(Note(FEW, (row.label,)))
     undefined: dict[tuple[int, str], list[str]] = {}
     for cell in row.cells:
         if cell.undefined:

@@ -7,7 +7,7 @@ import table_jobs
 from scipy.stats import sem
 
 from experiments.store import ResultStore
-from experiments.table_cells import BETTER, DIFFERS, NOT_PRINTED, OVERLAP, UNDEFINED, WORSE, mark, table_of
+from experiments.table_cells import BETTER, DIFFERS, FEW, NOT_PRINTED, OVERLAP, UNDEFINED, WORSE, Cell, mark, table_of
 
 
 @pytest.fixture
@@ -34,6 +34,10 @@ def texts_about(table, label):
     return [note.text for note in table.groups[0].notes if label in note.labels]
 
 
+def marked(metric, mean, ci95, count=5, printed=("10", "2"), printed_models=20):
+    return mark(Cell(metric, mean, ci95, count, 0, *printed, ""), printed_models)
+
+
 @pytest.mark.parametrize(
     ("metric", "mean", "ci95", "expected"),
     [
@@ -44,18 +48,41 @@ def texts_about(table, label):
         ("AUROC", 6.9, 0.5, WORSE),
         ("AUROC", 13.1, 0.5, BETTER),
         ("#Edges", 6.9, 0.5, DIFFERS),
-        ("ESHD", 12.5, None, OVERLAP),
-        ("ESHD", 12.6, None, WORSE),
     ],
 )
 def test_marks_compare_intervals_in_the_direction_of_the_metric(metric, mean, ci95, expected):
-    assert mark(metric, mean, ci95, "10", "2") == expected
+    assert marked(metric, mean, ci95) == expected
 
 
 def test_a_printed_value_is_as_wide_as_its_last_digit():
-    assert mark("MMD", 0.155, None, "0.15", "") == OVERLAP
-    assert mark("MMD", 0.1551, None, "0.15", "0.00") == WORSE
-    assert mark("MMD", 0.2, 0.1, "", "") == NOT_PRINTED
+    assert marked("MMD", 0.155, 0.0, printed=("0.15", "")) == OVERLAP
+    assert marked("MMD", 0.1551, 0.0, printed=("0.15", "0.00")) == WORSE
+    assert marked("MMD", 0.2, 0.1, printed=("", "")) == NOT_PRINTED
+
+
+@pytest.mark.parametrize(
+    ("count", "ci95", "printed_models", "reach"),
+    [
+        (1, None, 20, 2 + 2 * 20**0.5),  # one model of the paper varies by sqrt(20) times what its mean does
+        (1, None, 10, 2 + 2 * 10**0.5),
+        (2, 0.1, 20, 2 + 2 * 10**0.5),
+        (2, 9.0, 20, 2 + 9.0),  # what the two themselves show counts where it is more
+        (3, 0.1, 20, 2 + 0.1),
+    ],
+)
+def test_the_printed_spread_stands_in_for_that_of_one_or_two_models(count, ci95, printed_models, reach):
+    edge = 10 + reach + 0.5
+    assert marked("ESHD", edge - 0.01, ci95, count, printed_models=printed_models) == OVERLAP
+    assert marked("ESHD", edge + 0.01, ci95, count, printed_models=printed_models) == WORSE
+
+
+def test_the_number_of_models_of_the_paper_is_that_of_its_table(build):
+    job = table_jobs.jobs(("arco_gp",), 1)[0]
+    edge = 0.15 + 0.04 * (1 + 10**0.5) + 0.005  # 0.15 and 0.04 are printed over 10 models
+    assert cell_of(build(table_jobs.rows(job, {"mmd": edge - 1e-3})), "ARCO-GP", "MMD").mark == OVERLAP
+    assert (
+        cell_of(build(table_jobs.rows(job, {"mmd": edge + 1e-3}, run="later", hour=2)), "ARCO-GP", "MMD").mark == WORSE
+    )
 
 
 def test_a_cell_is_the_mean_over_models_with_1_96_standard_errors(build):
@@ -75,7 +102,7 @@ def test_what_is_missing_failed_or_undefined_is_counted_and_said(build):
     assert (cell_of(table, "BEEPS", "L2").count, cell_of(table, "BEEPS", "L2").undefined) == (1, 1)
     assert texts_about(table, "BEEPS") == [
         "2 of 3 models computed, 1 not run.",
-        "One model has no interval: its value is compared with the printed interval.",
+        FEW,
         "L2 undefined for 1 of 2 models: no such graph.",
     ]
     assert "2 of 3 models computed, 1 failed." in texts_about(table, "RESIT-GP")
@@ -86,9 +113,8 @@ def test_what_is_missing_failed_or_undefined_is_counted_and_said(build):
 def test_one_model_is_compared_only_where_a_value_is_printed(build):
     sets = [*table_jobs.jobs(("arco_gp",), 1), *table_jobs.jobs(("exact_gp",), 1)]
     table = build([row for job in sets for row in table_jobs.rows(job, {"mmd": 1.0})], sets)
-    sentence = "One model has no interval: its value is compared with the printed interval."
-    assert sentence in texts_about(table, "ARCO-GP")
-    assert sentence not in texts_about(table, "exact_gp")
+    assert FEW in texts_about(table, "ARCO-GP")
+    assert FEW not in texts_about(table, "exact_gp")
 
 
 def test_methods_without_a_printed_row_come_last(build):
