@@ -16,16 +16,6 @@ from experiments.paper_methods import GRAPHS
 from experiments.printed import METRICS
 from experiments.published import Cell, Group, PublishedFigure, PublishedTable
 
-_TITLES = {  # of tables whose manifest has none
-    "sachs": "Sachs protein data",
-    "interventional": "Interventional distributions",
-    "num_samples": "Number of samples",
-    "nodes_50": "50 variables",
-    "max_parents": "Largest number of parents",
-    "degree_4": "Expected degree 4",
-    "degree_8": "Expected degree 8",
-    "invertible": "Invertible mechanisms",
-}
 _SHORT = 4  # entries up to which a list of a manifest is shown outright
 
 
@@ -215,7 +205,7 @@ def _with_direction(metric: str) -> str:
 
 
 def _title(table: PublishedTable) -> str:
-    return str(table.manifest.get("title") or _TITLES.get(table.name) or _words(table.name))
+    return str(table.manifest.get("title") or _words(table.name))
 
 
 def _figure_title(figure: PublishedFigure) -> str:

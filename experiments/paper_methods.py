@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 GRAPHS = {"SF": "Scale-free graphs", "ER": "Erdős-Rényi graphs"}
@@ -32,6 +33,17 @@ def printed_name(choice: str) -> str:
     if bound:
         name = name.removesuffix("-GP") + f"-{bound.upper()}-GP"
     return f"{name} ({rest.replace('_', ' ')})" if rest and rest not in _UNNAMED else name
+
+
+def config_of(name: str) -> str:
+    """The choice of `method` that reproduces a printed method, the inverse of `printed_name`; there need not be one.
+
+    ARCO-K2-GP is `arco_gp`, as ARCO-GP is; the printed PC is CASTLE's, `pc/castle`.
+    """
+    if bound := re.fullmatch(r"ARCO-K(\d)-GP", name):
+        return "arco_gp" if bound[1] == "2" else f"arco_gp/k{bound[1]}"
+    choice = {printed: choice for choice, printed in _NAMES.items()}.get(name, name.lower().replace("-", "_"))
+    return f"{choice}/castle" if choice == "pc" else choice
 
 
 def in_order(names: Iterable[str]) -> list[str]:

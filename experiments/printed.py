@@ -29,7 +29,6 @@ METRICS = {  # printed name: (name in the store, better if lower; None where nei
     "L1": ("l1", True),
     "L2": ("l2", True),
 }
-_VARIANTS = {"PC": "pc/castle", "ARCO-K2-GP": "arco_gp"} | {f"ARCO-K{k}-GP": f"arco_gp/k{k}" for k in (1, 3, 4)}
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,6 @@ def printed_cells(name: str) -> pd.DataFrame:
     cells = pd.read_csv(FILE, dtype=str, keep_default_na=False)
     cells = cells[cells["table"].isin(table.sources)]
     return cells if table.num_samples is None else cells[cells["num_samples"] == str(table.num_samples)]
-
-
-def variant(method: str) -> str:
-    """The config of a printed method, as `method=...` takes it; there need not be one."""
-    return _VARIANTS.get(method, method.lower().replace("-", "_"))
 
 
 def defects(name: str, graph: str) -> list[tuple[str, Sequence[str]]]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from experiments.expand import SweepJob
 from experiments.intervals import mean_and_ci95
-from experiments.printed import GRAPHS, METRICS, TABLES, defects, printed_cells, variant
+from experiments.paper_methods import config_of
+from experiments.printed import GRAPHS, METRICS, TABLES, defects, printed_cells
 from experiments.store import latest
 
 if TYPE_CHECKING:
@@ -165,8 +166,8 @@ def _group(
 ) -> Group:
     paper = TABLES[name]
     methods = list(dict.fromkeys(printed["method"]))
-    named = {variant(method) for method in methods}
-    lines = [(method, variant(method), True) for method in methods]
+    named = {config_of(method) for method in methods}
+    lines = [(method, config_of(method), True) for method in methods]
     lines += [(each, each, False) for each in dict.fromkeys(jobs["variant"]) if each not in named]
     rows, notes = [], []
     for label, config, is_printed in lines:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.paper_methods import PRINTED, in_order, printed_name
+from experiments.paper_methods import PRINTED, config_of, in_order, printed_name
 
 TABLES = Path(__file__).parents[2] / "results" / "paper" / "tables.csv"
 
@@ -31,6 +31,27 @@ def test_every_printed_method_of_the_structure_tables_has_its_name():
     with TABLES.open(newline="", encoding="utf-8") as file:
         printed = {row["method"] for row in csv.DictReader(file) if row["table"] == "ablations_invertible_nl"}
     assert printed == set(PRINTED)
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("ARCO-GP", "arco_gp"),
+        ("ARCO-K2-GP", "arco_gp"),
+        ("ARCO-K4-GP", "arco_gp/k4"),
+        ("DAG-GNN", "dag_gnn"),
+        ("PC", "pc/castle"),
+        ("RESIT-GP", "resit_gp"),
+    ],
+)
+def test_printed_methods_have_configs(name, choice):
+    assert config_of(name) == choice
+
+
+def test_every_printed_method_is_named_by_its_config():
+    with TABLES.open(newline="", encoding="utf-8") as file:
+        printed = {row["method"] for row in csv.DictReader(file)} - {"ARCO-K2-GP"}  # ARCO-GP elsewhere
+    assert {name: printed_name(config_of(name)) for name in printed} == {name: name for name in printed}
 
 
 def test_methods_come_in_the_order_of_the_paper_with_variants_beside():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from experiments.printed import FILE, METRICS, TABLES, defects, printed_cells, variant
+from experiments.printed import FILE, METRICS, TABLES, defects, printed_cells
 
 
 def test_every_printed_cell_belongs_to_a_table():
@@ -20,20 +20,6 @@ def test_a_table_has_the_metrics_of_its_printed_cells(name):
 
 def test_the_main_table_is_that_of_200_samples():
     assert set(printed_cells("main_cd")["num_samples"]) == {"200"}
-
-
-@pytest.mark.parametrize(
-    ("method", "config"),
-    [
-        ("ARCO-GP", "arco_gp"),
-        ("ARCO-K2-GP", "arco_gp"),
-        ("ARCO-K4-GP", "arco_gp/k4"),
-        ("DAG-GNN", "dag_gnn"),
-        ("PC", "pc/castle"),
-    ],
-)
-def test_printed_methods_have_configs(method, config):
-    assert variant(method) == config
 
 
 def test_defects_are_told_where_they_are():
