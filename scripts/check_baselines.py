@@ -21,6 +21,7 @@ import pandas as pd
 from hydra import compose, initialize_config_dir
 
 from experiments.command import CONFIGS
+from experiments.intervals import mean_and_ci95
 from experiments.job import job_id
 from experiments.store import ResultStore, latest
 
@@ -117,24 +118,22 @@ def report(checks: list[Check], rows: pd.DataFrame, num_seeds: int) -> pd.DataFr
     for check in checks:
         for graph in GRAPHS:
             chosen = done[done["job_id"].isin(job_ids(check, graph, num_seeds))]
-            values = {name: chosen.loc[chosen["metric"] == name, "value"].to_numpy(float) for name in METRICS}
-            count = len(values["eshd"])
-            spread = 1.96 * values["eshd"].std(ddof=1) / np.sqrt(count) if count > 1 else np.nan
-            mean = values["eshd"].mean() if count else np.nan
+            values = {name: chosen.loc[chosen["metric"] == name, "value"] for name in METRICS}
+            mean, spread = mean_and_ci95(values["eshd"])
             printed, printed_spread = printed_eshd(check, graph)
             lines.append(
                 {
                     "method": " ".join([check.method, *(text.partition("=")[2] for text in check.overrides)]),
                     "data": f"{graph} degree {check.expected_degree} N {check.num_samples}",
-                    "jobs": count,
-                    "edges": round(values["num_edges"].mean(), 1) if count else np.nan,
+                    "jobs": len(values["eshd"]),
+                    "edges": round(mean_and_ci95(values["num_edges"])[0], 1),
                     "eshd": round(mean, 1),
                     "+-": round(spread, 1),
                     "printed": printed,
                     "printed +-": printed_spread,
                     "overlap": "--" if np.isnan(printed + spread) else abs(mean - printed) <= spread + printed_spread,
-                    "seconds": round(chosen["fit_seconds"].median(), 1) if count else np.nan,
-                    "MB": round(chosen["peak_memory_mb"].max()) if count else np.nan,
+                    "seconds": round(chosen["fit_seconds"].median(), 1),
+                    "MB": round(chosen["peak_memory_mb"].max(), 0),
                 }
             )
     return pd.DataFrame(lines)
