@@ -40,6 +40,8 @@ class BayesDAG(PackagedMethod):
         num_chains: independent p and theta, of one network that switches edges on.
         sinkhorn_iterations, sinkhorn_tolerance: most iterations, and the deviation of a sum from one that ends them.
         scale_noise, scale_noise_p: factor of the sampler's noise, for theta and for p; 1 samples, 0 optimises.
+        norm_layers: normalise the hidden layers of the mechanisms, as every configuration of the authors' program does;
+            without, they may shrink to zero under their prior before they have found an edge.
         vi_norm: normalise the input and the layers of the network for edges.
         input_perm: that network sees the permutation, not p.
         lambda_sparse: weight of the number of edges in the log prior.
@@ -62,6 +64,7 @@ class BayesDAG(PackagedMethod):
     sinkhorn_tolerance: float = 1e-3
     scale_noise: float = 0.001
     scale_noise_p: float = 0.001
+    norm_layers: bool = True
     vi_norm: bool = True
     input_perm: bool = False
     lambda_sparse: float = 10.0
@@ -88,7 +91,7 @@ class BayesDAG(PackagedMethod):
             )
         for key in ("scale_noise", "scale_noise_p", "lambda_sparse"):
             check_number(key, getattr(self, key), minimum=0)
-        for key in ("vi_norm", "input_perm", "sparse_init"):
+        for key in ("norm_layers", "vi_norm", "input_perm", "sparse_init"):
             check_choice(key, getattr(self, key), [True, False])
 
     @property
@@ -137,7 +140,7 @@ class _Chains:
             **{key: settings[key] for key in ("input_perm", "vi_norm", "sparse_init")},
             generator=generator,
         )
-        self._networks = MessageNetworks(num_nodes)
+        self._networks = MessageNetworks(num_nodes, norm_layers=settings["norm_layers"])
         self.p = _P_START * torch.randn(chains, num_nodes, generator=generator)
         self.theta = self._networks.start(chains, generator)
         self.log_scales = torch.zeros(num_nodes, requires_grad=True)
