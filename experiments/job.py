@@ -33,6 +33,12 @@ class Job:
     job_id: str
     tracking: Settings = field(default_factory=dict)
 
+    @property
+    def seeds(self) -> str:
+        """Those of the data, if they have one, and of the method, as `data.seed=3 seed=0`."""
+        of_data = [f"data.seed={self.data['seed']}"] if "seed" in self.data else []
+        return " ".join([*of_data, f"seed={self.seed}"])
+
     @classmethod
     def from_config(cls, cfg: DictConfig, method_name: str, data_name: str) -> Job:
         """Resolve and check a composed config (keys data, method, metrics, seed, store, force, and tracking if any).

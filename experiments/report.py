@@ -67,7 +67,7 @@ def table(job: Job, result: Result, *, store_version: int, run_dir: Path) -> str
     width = max([len("metric"), *map(len, result.metrics)])
     lines = [
         f"{job.method_name} on {job.data_name}: {dataset.num_samples} samples, {dataset.num_nodes} variables, "
-        f"seed {job.seed}",
+        f"{job.seeds}",
         "",
         f"{'metric':<{width}}  {'value':>9}",
     ]

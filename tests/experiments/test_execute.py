@@ -82,7 +82,7 @@ def test_a_job_leaves_its_numbers_and_pictures_in_the_run_directory(run_job, tmp
 def test_the_table_shows_metrics_job_store_and_files(run_job, tmp_path):
     ended = run_job({"data.with_truth": False})
     lines = ended.out.splitlines()
-    assert lines[0] == "random_dag on chain: 30 samples, 4 variables, seed 3"
+    assert lines[0] == "random_dag on chain: 30 samples, 4 variables, data.seed=5 seed=3"
     assert ["eshd", "--", "no", "ground", "truth"] in [line.split() for line in lines]
     job_id = json.loads((tmp_path / "run" / "metrics.json").read_text())["job_id"]
     assert f"job {job_id} in {tmp_path / 'store'}, version 1" in lines

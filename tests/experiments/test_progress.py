@@ -149,12 +149,12 @@ def test_on_a_terminal_a_sweep_has_two_live_lines_below_all_output(tmp_path):
     assert code == 1
     screens = [screen("".join(pieces[: number + 1])) for number in range(len(pieces))]
     assert any(
-        re.match("[01]/2 done.* running", shown[-2]) and shown[-1].startswith("stand_in on er, seed 0: ")
+        re.match("[01]/2 done.* running", shown[-2]) and shown[-1].startswith("stand_in on er, data.seed=0 seed=0: ")
         for shown in screens
         if len(shown) > 1
     )
     final = screens[-1]
-    assert final[0] == "stand_in on er: 30 samples, 4 variables, seed 0"
+    assert final[0] == "stand_in on er: 30 samples, 4 variables, data.seed=0 seed=0"
     assert [line for line in final if " done" in line] == []
     assert ["method.mode=fit", "1/1"] in [line.split()[:2] for line in final]
     assert final[-2:] == ["error: 1 of 2 jobs did not finish (1 failed), 1 ran, 0 skipped; see sweep", ""]

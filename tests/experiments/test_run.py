@@ -32,7 +32,7 @@ def small(*changes):
 def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
     first = command(*stand_in_method, *small())
     assert (first.code, first.err) == (0, "")
-    assert first.out.startswith("stand_in on er: 30 samples, 4 variables, seed 0")
+    assert first.out.startswith("stand_in on er: 30 samples, 4 variables, data.seed=0 seed=0")
     row = ResultStore("store").rows().iloc[0]
     assert (row["graph_model"], row["mechanism"], row["expected_degree"]) == ("er", "gp", 1.0)
     again = command(*stand_in_method, *small())
