@@ -40,7 +40,7 @@ class BayesDAG(PackagedMethod):
         num_chains: independent p and theta, of one network that switches edges on.
         sinkhorn_iterations, sinkhorn_tolerance: most iterations, and the deviation of a sum from one that ends them.
         scale_noise, scale_noise_p: factor of the sampler's noise, for theta and for p; 1 samples, 0 optimises.
-        norm_layers: normalise the hidden layers of the mechanisms, as every configuration of the authors' program does;
+        norm_layers: normalise the hidden layers of the mechanisms, as the authors do for simulated and protein data;
             without, they may shrink to zero under their prior before they have found an edge.
         vi_norm: normalise the input and the layers of the network for edges.
         input_perm: that network sees the permutation, not p.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import leaky_relu
 
 _NORM_FLOOR = 1e-5  # added to a variance
@@ -128,7 +129,8 @@ class _NormalisedProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, weights: Tensor) -> Tensor:  # noqa: ANN401
-        mean = values.mean(dim=-1, keepdim=True)  # with the norm, much faster than torch.var_mean
+        # Much faster than torch.var_mean; the mean of leaky ReLUs is about their deviation, so no digits are lost.
+        mean = values.mean(dim=-1, keepdim=True)
         square = torch.linalg.vector_norm(values, dim=-1, keepdim=True).square() / values.shape[-1]
         scale = ((square - mean.square()).clamp(min=0) + _NORM_FLOOR).rsqrt()
         weights = weights - weights.mean(dim=-2, keepdim=True)
@@ -137,6 +139,7 @@ class _NormalisedProduct(torch.autograd.Function):
         return product
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:  # noqa: ANN401
         values, weights, mean, scale, product = ctx.saved_tensors
         scaled = gradient * scale

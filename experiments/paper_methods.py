@@ -36,11 +36,11 @@ def printed_name(choice: str) -> str:
 
 
 def config_of(name: str) -> str:
-    """The choice of `method` that reproduces a printed method, the inverse of `printed_name`; there need not be one.
+    """The choice of `method` that reproduces a printed method, whose name is its `printed_name`; there need not be one.
 
     ARCO-K2-GP is `arco_gp`, as ARCO-GP is; the printed PC is CASTLE's, `pc/castle`.
     """
-    if bound := re.fullmatch(r"ARCO-K(\d)-GP", name):
+    if bound := re.fullmatch(r"ARCO-K(\d+)-GP", name):
         return "arco_gp" if bound[1] == "2" else f"arco_gp/k{bound[1]}"
     choice = {printed: choice for choice, printed in _NAMES.items()}.get(name, name.lower().replace("-", "_"))
     return f"{choice}/castle" if choice == "pc" else choice

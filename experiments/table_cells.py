@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.expand import SweepJob
@@ -117,28 +117,40 @@ def table_of(name: str, jobs: Sequence[SweepJob], rows: pd.DataFrame) -> Table:
     return Table(name, tuple(groups), placed, done, failed)
 
 
-def mark(cell: Cell, printed_models: int) -> str:
-    """How the mean of a cell compares with the printed one, which is over `printed_models` models.
+def mark(
+    metric: str,
+    mean: float,
+    ci95: float | None,
+    printed_mean: str,
+    printed_ci95: str,
+    *,
+    num_models: int,
+    printed_models: int,
+) -> str:
+    """How a mean over `num_models` compares with the printed one, which is over `printed_models`.
 
-    The printed interval is widened by half a unit of its last digit, as it is rounded. Fewer than three models tell
+    Printed numbers are widened by half a unit of their last digit, as they are rounded. Fewer than three models tell
     next to nothing of their spread: their interval is taken to be no narrower than the printed one over as many.
     """
-    if cell.mean is None:
-        return UNDEFINED if cell.undefined else NOT_COMPUTED
-    if not cell.printed_mean:
+    if not printed_mean:
         return NOT_PRINTED
-    printed_ci95 = float(cell.printed_ci95 or 0)
-    reach = cell.ci95 or 0.0
-    if cell.count < FEW_MODELS:
-        reach = max(reach, printed_ci95 * math.sqrt(printed_models / cell.count))
-    decimals = len(cell.printed_mean.partition(".")[2])
-    difference = cell.mean - float(cell.printed_mean)
-    if abs(difference) <= reach + printed_ci95 + 0.5 * 10.0**-decimals + 1e-12:  # not decided by the last bit
+    reach = ci95 or 0.0
+    if num_models < FEW_MODELS:
+        widest = float(printed_ci95) + _rounding(printed_ci95) if printed_ci95 else 0.0
+        reach = max(reach, widest * math.sqrt(printed_models / num_models))
+    difference = mean - float(printed_mean)
+    reach += float(printed_ci95 or 0) + _rounding(printed_mean)
+    if abs(difference) <= reach + 1e-12:  # not decided by the last bit
         return OVERLAP
-    lower_is_better = METRICS[cell.metric][1]
+    lower_is_better = METRICS[metric][1]
     if lower_is_better is None:
         return DIFFERS
     return BETTER if (difference < 0) == lower_is_better else WORSE
+
+
+def _rounding(printed: str) -> float:
+    """Half a unit of the last digit."""
+    return 0.5 * 10.0 ** -len(printed.partition(".")[2])
 
 
 def _placed(jobs: Sequence[SweepJob], printed: pd.DataFrame) -> pd.DataFrame:
@@ -164,7 +176,7 @@ def _group(
     done: pd.DataFrame,
     failed: pd.DataFrame,
 ) -> Group:
-    paper = TABLES[name]
+    printed_models = int(printed["num_models"].iloc[0])
     methods = list(dict.fromkeys(printed["method"]))
     named = {config_of(method) for method in methods}
     lines = [(method, config_of(method), True) for method in methods]
@@ -174,7 +186,7 @@ def _group(
         ids = set(jobs.loc[jobs["variant"] == config, "job_id"])
         of_method = done[done["job_id"].isin(ids)]
         texts = printed[printed["method"] == label].set_index("metric")
-        cells = tuple(_cell(metric, of_method, texts, paper.num_models) for metric in paper.metrics)
+        cells = tuple(_cell(metric, of_method, texts, printed_models) for metric in TABLES[name].metrics)
         num_failed = int(failed["job_id"].isin(ids).sum())
         row = Row(label, config, is_printed, len(ids), of_method["job_id"].nunique(), num_failed, cells)
         rows.append(row)
@@ -189,8 +201,11 @@ def _cell(metric: str, done: pd.DataFrame, printed: pd.DataFrame, printed_models
     texts = (
         (str(printed.loc[metric, "mean"]), str(printed.loc[metric, "ci95"])) if metric in printed.index else ("", "")
     )
-    cell = Cell(metric, mean, ci95, count, len(values) - count, *texts, NOT_COMPUTED)
-    return replace(cell, mark=mark(cell, printed_models))
+    if mean is None:
+        how = UNDEFINED if len(values) else NOT_COMPUTED
+    else:
+        how = mark(metric, mean, ci95, *texts, num_models=count, printed_models=printed_models)
+    return Cell(metric, mean, ci95, count, len(values) - count, *texts, how)
 
 
 def _notes(name: str, graph: str, num_samples: int, printed: pd.DataFrame, rows: Sequence[Row]) -> list[Note]:
@@ -213,7 +228,7 @@ def _notes(name: str, graph: str, num_samples: int, printed: pd.DataFrame, rows:
 
 
 def _row_notes(row: Row, done: pd.DataFrame) -> list[Note]:
-    """What of a row is missing, failed, undefined or without an interval."""
+    """What of a row is missing, failed or undefined, or rests on few models."""
     notes = []
     if row.num_done < row.num_jobs:
         missing = row.num_jobs - row.num_done - row.num_failed

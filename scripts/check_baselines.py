@@ -133,7 +133,7 @@ def report(checks: list[Check], rows: pd.DataFrame, num_seeds: int) -> pd.DataFr
                     "printed +-": printed_spread,
                     "overlap": "--" if np.isnan(printed + spread) else abs(mean - printed) <= spread + printed_spread,
                     "seconds": round(chosen["fit_seconds"].median(), 1),
-                    "MB": round(chosen["peak_memory_mb"].max(), 0),
+                    "MB": chosen["peak_memory_mb"].round().max(),
                 }
             )
     return pd.DataFrame(lines)

@@ -140,10 +140,9 @@ def test_settings_that_cannot_be_are_refused(settings, key):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("norm_layers", "learns"), [(True, True), (False, False)])
-def test_normalised_mechanisms_do_not_shrink_to_zero_before_they_learn(rng, norm_layers, learns):
+def test_mechanisms_do_not_shrink_to_zero_before_they_learn(rng):
     dataset = simulated_dataset(
         graph_model="er", num_nodes=20, expected_degree=2, mechanism="gp", num_samples=100, seed=0
     )
-    posterior = BayesDAG(max_epochs=30, norm_layers=norm_layers).fit(dataset, rng)
-    assert (min(posterior.diagnostics["noise_scales"]) < 0.97) == learns
+    posterior = BayesDAG(max_epochs=30).fit(dataset, rng)
+    assert min(posterior.diagnostics["noise_scales"]) < 0.97  # 0.99 if they do

@@ -7,7 +7,7 @@ import table_jobs
 from scipy.stats import sem
 
 from experiments.store import ResultStore
-from experiments.table_cells import BETTER, DIFFERS, FEW, NOT_PRINTED, OVERLAP, UNDEFINED, WORSE, Cell, mark, table_of
+from experiments.table_cells import BETTER, DIFFERS, FEW, NOT_PRINTED, OVERLAP, UNDEFINED, WORSE, mark, table_of
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def texts_about(table, label):
 
 
 def marked(metric, mean, ci95, count=5, printed=("10", "2"), printed_models=20):
-    return mark(Cell(metric, mean, ci95, count, 0, *printed, ""), printed_models)
+    return mark(metric, mean, ci95, *printed, num_models=count, printed_models=printed_models)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_printed_value_is_as_wide_as_its_last_digit():
 @pytest.mark.parametrize(
     ("count", "ci95", "printed_models", "reach"),
     [
-        (1, None, 20, 2 + 2 * 20**0.5),  # one model of the paper varies by sqrt(20) times what its mean does
-        (1, None, 10, 2 + 2 * 10**0.5),
-        (2, 0.1, 20, 2 + 2 * 10**0.5),
+        (1, None, 20, 2 + 2.5 * 20**0.5),  # one model varies by sqrt(20) times what a mean of 20 does; 2 is up to 2.5
+        (1, None, 10, 2 + 2.5 * 10**0.5),
+        (2, 0.1, 20, 2 + 2.5 * 10**0.5),
         (2, 9.0, 20, 2 + 9.0),  # what the two themselves show counts where it is more
         (3, 0.1, 20, 2 + 0.1),
     ],
@@ -76,9 +76,15 @@ def test_the_printed_spread_stands_in_for_that_of_one_or_two_models(count, ci95,
     assert marked("ESHD", edge + 0.01, ci95, count, printed_models=printed_models) == WORSE
 
 
+def test_a_printed_interval_of_zero_is_one_that_was_rounded():
+    assert marked("TNR", 0.95, None, 1, ("0.97", "0.00")) == OVERLAP
+    assert marked("TNR", 0.94, None, 1, ("0.97", "0.00")) == WORSE
+    assert marked("TNR", 0.96, None, 1, ("0.97", "")) == WORSE
+
+
 def test_the_number_of_models_of_the_paper_is_that_of_its_table(build):
     job = table_jobs.jobs(("arco_gp",), 1)[0]
-    edge = 0.15 + 0.04 * (1 + 10**0.5) + 0.005  # 0.15 and 0.04 are printed over 10 models
+    edge = 0.15 + 0.04 + 0.045 * 10**0.5 + 0.005  # 0.15 and 0.04 are printed over 10 models
     assert cell_of(build(table_jobs.rows(job, {"mmd": edge - 1e-3})), "ARCO-GP", "MMD").mark == OVERLAP
     assert (
         cell_of(build(table_jobs.rows(job, {"mmd": edge + 1e-3}, run="later", hour=2)), "ARCO-GP", "MMD").mark == WORSE
