@@ -215,7 +215,7 @@ def _finished(experiment: str, jobs: pd.DataFrame) -> pd.DataFrame:
 def _kind(name: str) -> Kind:
     if name.startswith(("ARCO", "Exact")):
         return _OURS
-    return _POSTERIOR if name in POSTERIORS else _ONE_GRAPH
+    return _POSTERIOR if name.partition(" (")[0] in POSTERIORS else _ONE_GRAPH
 
 
 def _by_method(jobs: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -13,6 +13,7 @@ from experiments.figure_data import planned_jobs
 from experiments.figures import main
 from experiments.intervals import mean_and_ci95
 from experiments.store import ResultStore
+from experiments.store_figures import _kind
 
 SEEDS = 3
 _METHODS = ("arco_gp", "exact_gp", "ges", "pc/castle")
@@ -214,3 +215,17 @@ def test_what_cannot_be_drawn_is_one_line(store, tmp_path, capsys):
         err = capsys.readouterr().err
         assert err.startswith(f"error: {message}"), err
         assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("ARCO-GP (per sample)", "Gaussian processes, parent sets marginalised"),
+        ("Exact-GP", "Gaussian processes, parent sets marginalised"),
+        ("DIBS-GP", "other posteriors over graphs"),
+        ("DIBS-GP (per sample)", "other posteriors over graphs"),
+        ("GES", "one graph or equivalence class"),
+    ],
+)
+def test_a_variant_is_drawn_as_its_method(name, label):
+    assert _kind(name).label == label
