@@ -46,11 +46,16 @@ def config_of(name: str) -> str:
     return f"{choice}/castle" if choice == "pc" else choice
 
 
+def without_variant(name: str) -> str:
+    """A name as `printed_name` gives it, less what it has in parentheses."""
+    return name.partition(" (")[0]
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     """Distinct names in the order of the paper; variants in parentheses follow their method, other names come last."""
     places = {name: place for place, name in enumerate(_NAMES.values())}
 
     def place(name: str) -> tuple[int, str]:
-        return places.get(name.partition(" (")[0], len(places)), name
+        return places.get(without_variant(name), len(places)), name
 
     return sorted(set(names), key=place)

@@ -26,7 +26,7 @@ from experiments.comparison_pictures import (
 )
 from experiments.figure_data import planned_jobs
 from experiments.intervals import mean_and_ci95
-from experiments.paper_methods import GRAPHS, POSTERIORS, PRINTED, in_order
+from experiments.paper_methods import GRAPHS, POSTERIORS, PRINTED, in_order, without_variant
 
 METRICS = {"eshd": "ESHD", "a_aid": "A-AID"}
 _OURS = Kind("Gaussian processes, parent sets marginalised", BLUE, "o")
@@ -215,7 +215,7 @@ def _finished(experiment: str, jobs: pd.DataFrame) -> pd.DataFrame:
 def _kind(name: str) -> Kind:
     if name.startswith(("ARCO", "Exact")):
         return _OURS
-    return _POSTERIOR if name.partition(" (")[0] in POSTERIORS else _ONE_GRAPH
+    return _POSTERIOR if without_variant(name) in POSTERIORS else _ONE_GRAPH
 
 
 def _by_method(jobs: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

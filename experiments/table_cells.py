@@ -134,13 +134,11 @@ def mark(
     """
     if not printed_mean:
         return NOT_PRINTED
-    reach = ci95 or 0.0
-    if num_models < FEW_MODELS:
-        widest = float(printed_ci95) + _rounding(printed_ci95) if printed_ci95 else 0.0
-        reach = max(reach, widest * math.sqrt(printed_models / num_models))
+    reach, printed_reach = ci95 or 0.0, float(printed_ci95 or 0)
+    if num_models < FEW_MODELS and printed_ci95:
+        reach = max(reach, (printed_reach + _rounding(printed_ci95)) * math.sqrt(printed_models / num_models))
     difference = mean - float(printed_mean)
-    reach += float(printed_ci95 or 0) + _rounding(printed_mean)
-    if abs(difference) <= reach + 1e-12:  # not decided by the last bit
+    if abs(difference) <= reach + printed_reach + _rounding(printed_mean) + 1e-12:  # not decided by the last bit
         return OVERLAP
     lower_is_better = METRICS[metric][1]
     if lower_is_better is None:
