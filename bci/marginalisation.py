@@ -16,6 +16,7 @@ from bci.parent_sets import ParentSets, num_sets
 from bci.scores import ScoreTable
 
 _ENTRIES_AT_ONCE = 2**24  # of the (orders, nodes, sets) tensors
+_LEAST_SUM = 1e-250  # relative to the best set; all that a sum loses to underflow is less than 1e-50 of it
 
 
 def positions_in(orders: Tensor) -> Tensor:
@@ -33,8 +34,24 @@ def log_parent_set_weights(table: ScoreTable, orders: Tensor) -> Tensor:
 
 
 def log_node_evidence(table: ScoreTable, orders: Tensor) -> Tensor:
-    """`log alpha_i(L) = log sum_S p(S | L) exp s_i(S)`, (orders, nodes)."""
-    return torch.logsumexp(log_parent_set_weights(table, orders), dim=2)
+    """`log alpha_i(L) = log sum_S p(S | L) exp s_i(S)`, (orders, nodes).
+
+    The sums of a node are products of a matrix of zeros and ones with `exp(s_i(S) - max s_i)`. Where only sets fit that
+    are too far below the best one for that, the sum is taken in logarithms.
+    """
+    positions = positions_in(orders)
+    latest = table.parent_sets.latest_positions(positions)
+    best = table.scores.amax(dim=1)
+    relative = (table.scores - best[:, None]).exp()
+    log_sums = torch.empty_like(positions, dtype=relative.dtype)
+    for node, scores in enumerate(table.scores):
+        fits = latest < positions[:, node, None]
+        sums = fits.to(relative.dtype) @ relative[node]
+        log_sums[:, node] = best[node] + sums.log()
+        lost = sums < _LEAST_SUM
+        if lost.any():
+            log_sums[lost, node] = torch.logsumexp(torch.where(fits[lost], scores, -torch.inf), dim=1)
+    return log_sums - log_num_sets(table.parent_sets).to(orders.device)[positions]
 
 
 def log_order_evidence(table: ScoreTable, orders: Tensor) -> Tensor:

@@ -30,6 +30,7 @@ from bci.data.simulate import simulated_dataset
 from bci.dataset import Dataset
 from bci.kernels import NOISE_PRIOR, OUTPUTSCALE_PRIOR, SHAPE_PRIOR, lengthscale_prior
 from bci.likelihood import dense_log_marginal_likelihood
+from bci.marginalisation import log_order_evidence, log_parent_set_weights
 from bci.metrics import INTERVENTIONAL, STRUCTURE, evaluate
 from bci.oracle_gp import OracleGP
 from bci.randomness import stream
@@ -101,7 +102,7 @@ def scores_large() -> Iterator[Figure]:
 
 
 def accuracy() -> Iterator[Figure]:
-    """Scores of K = 4 against dense multi-start optima of the same objective in gpytorch."""
+    """Scores of K = 4 against dense multi-start optima of the same objective in gpytorch; sums over all of them."""
     data = example()
     tables: list[ScoreTable] = []
     yield Figure("scores, d = 20, N = 200, K = 4", seconds(lambda: tables.append(score_parent_sets(data, 4))), "s", 75)
@@ -118,6 +119,13 @@ def accuracy() -> Iterator[Figure]:
         worst_likelihood = max(worst_likelihood, abs(float(ours) - theirs) / abs(theirs))
     yield Figure("scores against the dense gpytorch optimum, worst of 200", worst_score, "nats", 0.05)
     yield Figure("log marginal likelihood against gpytorch, worst of 200", worst_likelihood, "relative", 1e-6)
+
+    orders = torch.as_tensor(rng.permuted(np.tile(np.arange(20), (100, 1)), axis=1))
+    log_order_evidence(table, orders)  # first calls of the libraries
+    ours = seconds(lambda: log_order_evidence(table, orders))
+    plain = seconds(lambda: torch.logsumexp(log_parent_set_weights(table, orders), dim=2).sum(dim=1))
+    yield Figure("evidence of 100 orders, d = 20, K = 4", ours * 1e3, "ms")
+    yield Figure("  ratio: the same in logarithms throughout", plain / ours, "x", 3, at_least=True)
 
 
 def jobs() -> Iterator[Figure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -72,6 +73,17 @@ def test_weights_are_those_of_the_sets_among_the_predecessors(random_table, all_
             for members, value in expected.items():
                 assert float(weights[row, node, table.parent_sets.number(members)]) == pytest.approx(value, abs=1e-12)
             assert float(evidence[row, node]) == pytest.approx(logsumexp(list(expected.values())), abs=1e-12)
+
+
+@pytest.mark.parametrize("lead", [1, 500, 725, 1e5])  # exp(-725) has few digits, as it is below the normal numbers
+def test_sets_far_below_the_best_one_count_where_the_best_one_does_not_fit(random_table, all_orders, lead):
+    table, orders = random_table(5, 3), all_orders(5)
+    is_best = table.scores == table.scores.amax(dim=1, keepdim=True)
+    table = replace(table, scores=table.scores + lead * is_best)
+    evidence = log_node_evidence(table, orders)
+    for row, order in enumerate(orders.tolist()):
+        expected = [logsumexp(list(naive_log_weights(table, order, node).values())) for node in range(5)]
+        np.testing.assert_allclose(evidence[row], expected, rtol=1e-14, atol=1e-12)
 
 
 @pytest.mark.parametrize(("num_nodes", "max_size"), SIZES)
