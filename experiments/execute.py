@@ -63,7 +63,7 @@ def _run_claimed(job: Job, store: ResultStore, run_dir: Path, tracked: AbstractC
         "started_at": datetime.now(UTC),
         "device": str(job.method.get("device") or "cpu"),
     }
-    with running_job(f"{job.method_name} on {job.data_name}, {job.seeds}"), tracked:
+    with running_job(job.label), tracked:
         return _attempt(_Run(job, store, run_dir, columns))
 
 

@@ -34,6 +34,11 @@ class Job:
     tracking: Settings = field(default_factory=dict)
 
     @property
+    def label(self) -> str:
+        """As `arco_gp on er, data.seed=3 seed=0`."""
+        return f"{self.method_name} on {self.data_name}, {self.seeds}"
+
+    @property
     def seeds(self) -> str:
         """Those of the data, if they have one, and of the method, as `data.seed=3 seed=0`."""
         of_data = [f"data.seed={self.data['seed']}"] if "seed" in self.data else []

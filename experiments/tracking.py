@@ -124,7 +124,7 @@ class WandbTracking:
             project=self.project,
             entity=self.entity,
             group=self.group or sweep,
-            name=f"{job.method_name} on {job.data_name}, seed {job.seed}",
+            name=job.label,
             tags=self.tags,
             dir=str(folder),
             config=_config(job),

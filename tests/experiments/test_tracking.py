@@ -58,6 +58,7 @@ def test_a_run_holds_config_series_metrics_pictures_and_table(tracked, run_job, 
 
     assert run.run.run_id == written["job_id"]
     assert (run.run.project, run.run.run_group, list(run.run.tags)) == ("bci", "", [])
+    assert run.run.display_name == "random_dag on chain, data.seed=4 seed=3"
     assert run.config["data"] == {"_target_": "stand_ins.chain", "num_nodes": 4, "seed": 4, "graph_model": "chain"}
     assert run.config["method"] == {**ARCO}
     assert run.config["metrics"]["names"] == ["eshd", "auroc", "num_edges"]
