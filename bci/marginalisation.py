@@ -2,7 +2,7 @@
 
 Toth et al. (2025), Propositions 1 and 2. Given an order L the parent sets of node i are independent between nodes,
 `p(S | L, D)` proportional to `p(S | L) exp s_i(S)` over the sets S that fit, with a uniform prior
-`p(S | L) = 1 / sum_{k <= K} C(m, k)` for m predecessors. All computation is in logarithms.
+`p(S | L) = 1 / sum_{k <= K} C(m, k)` for m predecessors. Evidence and weights are logarithms.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 from bci.parent_sets import ParentSets, num_sets
 from bci.scores import ScoreTable
 
-_ENTRIES_AT_ONCE = 2**24  # of the (orders, nodes, sets) tensors
+_ENTRIES_AT_ONCE = 2**24  # of the (orders, nodes, sets) tensors that weights and probabilities take
 _LEAST_SUM = 1e-250  # relative to the best set; all that a sum loses to underflow is less than 1e-50 of it
 
 

@@ -16,12 +16,12 @@ def test_a_sweep_goes_on_when_processes_of_jobs_fail_or_die(start, rows):
     assert sweep.returncode == 1
     assert [status for _, _, status, *_ in rows()].count("ok") == 2
     assert "mean over seeds" in out
-    assert errors(err)[-1] == ("error: 4 of 6 jobs did not finish (2 failed, 2 killed), 2 ran, 0 skipped; see sweep")
+    assert errors(err)[-1].startswith("error: 4 of 6 jobs did not finish (2 failed, 2 killed), ")
     assert "Traceback" not in err
 
 
 def test_a_job_whose_process_died_once_is_tried_again(start, rows, tmp_path):
-    # The only one that dies: another could end its worker before it dies of itself, and its second death is its last.
+    # No other job dies: that could end this one's worker first, so that its own death came in the last attempt.
     once = f"method.only_once={tmp_path / 'died'}"
     sweep = start(*JOBS, "method.mode=fit,die", once, "hydra.sweep.dir=sweep")
     _, err = sweep.communicate(timeout=120)
