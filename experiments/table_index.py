@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from bci.errors import InvalidInput
 from experiments.outcome import one_line
 from experiments.printed import TABLES
-from experiments.table_cells import MARKS
+from experiments.table_cells import BETTER, DIFFERS, FEW_MODELS, MARKS, OVERLAP, WORSE
 
 EXPLANATIONS, MANIFEST = "explanations.md", "manifest.json"
+_FEW = f"on fewer than {FEW_MODELS} models"
 
 
 def index(out: Path) -> str:
@@ -19,14 +21,18 @@ def index(out: Path) -> str:
     Raises:
         InvalidInput: the explanations or a published table cannot be read.
     """
+    columns = (*MARKS, _FEW)
     lines = [
         "# Tables of the paper, rebuilt",
         "",
         "Made by `make table TABLE=NAME`; not to be edited. A cell is one metric of one method on one graph model and "
-        "number of samples. It overlaps where our 95 % interval meets the printed one.",
+        "number of samples. It overlaps where our interval, mean ± 1.96 standard errors over models as in the paper, "
+        f"meets the printed one. Cells {_FEW}, counted in the last column too, are marked as if the models were spread "
+        "at least as in the paper. Cells that the paper prints in two tables count in both: those of `main_cd` are "
+        "those of `num_samples` with 200 samples, and ARCO-K2-GP of `max_parents` is ARCO-GP with 100.",
         "",
-        "| table | store version | jobs done | methods | cells " + "".join(f"| {each} " for each in MARKS) + "|",
-        "|---" * (5 + len(MARKS)) + "|",
+        f"| table | store version | jobs done | methods | cells | {' | '.join(columns)} |",
+        "|---" * (5 + len(columns)) + "|",
     ]
     explained = explanations(out / EXPLANATIONS)
     texts = []
@@ -45,8 +51,8 @@ def index(out: Path) -> str:
                 "build it again or remove it"
             ) from error
         for kind, counts in kinds.items():
-            cells = " | ".join(str(counts.get(each, 0)) for each in MARKS)
-            lines.append(f"| {first} | {jobs} | {kind} | {sum(counts.values())} | {cells} |")
+            cells = " | ".join(str(counts[each]) for each in columns)
+            lines.append(f"| {first} | {jobs} | {kind} | {sum(counts[each] for each in MARKS)} | {cells} |")
         files = ", ".join(
             f"[{label}](tables/{name}/{file})"
             for label, file in (
@@ -65,16 +71,18 @@ def index(out: Path) -> str:
     return "\n".join([*lines, *texts]) + "\n"
 
 
-def _counts(path: Path) -> dict[str, dict[str, int]]:
-    """How many cells have which mark, for ARCO-GP, the other printed methods and rows that the paper lacks."""
+def _counts(path: Path) -> dict[str, Counter[str]]:
+    """How many cells of ARCO-GP and of the other printed methods have which mark, and one on few models."""
     import pandas as pd
 
     cells = pd.read_csv(path, dtype=str, keep_default_na=False)
     is_arco = cells["variant"].str.partition("/")[0] == "arco_gp"
     is_ours = cells["method"] == cells["variant"]
+    is_compared = cells["mark"].isin([OVERLAP, BETTER, WORSE, DIFFERS])
+    is_few = is_compared & (cells["num_models"].astype(int) < FEW_MODELS)
     kinds = {"ARCO-GP": is_arco & ~is_ours, "other printed methods": ~is_arco & ~is_ours}
     return {
-        kind: {str(mark): int(count) for mark, count in cells.loc[chosen, "mark"].value_counts().items()}
+        kind: Counter(cells.loc[chosen, "mark"]) + Counter({_FEW: int((chosen & is_few).sum())})
         for kind, chosen in kinds.items()
         if chosen.any()
     }

@@ -129,6 +129,20 @@ def test_the_machine_that_builds_a_table_is_not_in_its_files(make, tmp_path, mon
     assert (machine, known[1]["cores"]) == ({"id": known[0], "jobs": 11, "devices": ["cpu"]}, os.cpu_count())
 
 
+def test_the_index_counts_marks_and_those_that_rest_on_few_models(make):
+    _, _, files = make()
+    index = files["README.md"].decode().splitlines()
+    head, _, ours, others = (
+        [each.strip() for each in line.strip("|").split("|")] for line in index if line.startswith("|")
+    )
+    for row, expected in (
+        (ours, {"overlap": 1, "better": 1, "worse": 1, "not computed": 0, "on fewer than 3 models": 0}),
+        (others, {"overlap": 1, "better": 2, "worse": 2, "not computed": 3, "on fewer than 3 models": 5}),
+    ):
+        counted = dict(zip(head, row, strict=True))
+        assert {key: int(counted[key]) for key in expected} == expected
+
+
 def test_explanations_go_into_the_index(make, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "explanations.md").write_text("# Why\n\nFor all.\n\n## interventional\n\nL1 is worse as ...\n")
