@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,48 +101,64 @@ def _attempt(run: _Run) -> Ended:
     what = f"{run.job.method_name} on {run.job.data_name}"
     try:
         return _fit_and_store(run)
-    except (KeyboardInterrupt, SystemExit):
+    except KeyboardInterrupt:  # signals too come as one
         raise
     except InvalidInput as error:
         return _record_end(run, "invalid", one_line(error), one_line(error))
     except MethodFailed as error:
         run.columns["peak_memory_mb"] = error.peak_memory_mb
         status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
-        return _record_end(run, status, reason, f"{what}: {reason}; see {log_traceback(run.run_dir)}")
-    except BaseException as error:  # also the panics of Rust extensions, which are not Exceptions
+        return _record_end(run, status, reason, f"{what}: {reason}; {log_traceback(run.run_dir)}")
+    except BaseException as error:  # also a method's call of sys.exit and the panics of Rust extensions
         reason = _reason(error, run.job)
-        log = log_traceback(run.run_dir)
-        return _record_end(run, "failed", reason, f"{what} failed, {reason}; see {log}")
+        return _record_end(run, "failed", reason, f"{what} failed, {reason}; {log_traceback(run.run_dir)}")
 
 
 def _fit_and_store(run: _Run) -> Ended:
+    """Whatever goes wrong after the fit, what is known by then is written and stored as far as that can be done."""
     # Imported here, as torch takes seconds that a skipped job need not spend.
-    from experiments.fit import fit_and_evaluate, metric_rows
+    from experiments.fit import evaluated, fitted, metric_rows
     from experiments.report import table, write_numbers, write_pictures, write_posterior
 
-    result = fit_and_evaluate(run.job, run.columns)
+    fit = fitted(run.job, run.columns)
+    unwritten = _unwritten(partial(write_posterior, fit, run.run_dir))
+    result = evaluated(run.job, fit, run.columns)
+    write = partial(write_numbers, run.job, result, run.run_dir)
     enter("store")
-    write_posterior(result, run.run_dir)
-    write_numbers(run.job, result, run.run_dir)
+    unwritten = _unwritten(write) or unwritten
     try:
         version = run.append(metric_rows(result))
     except (InvalidInput, StoreWriteError) as error:
-        write_numbers(run.job, result, run.run_dir, error=f"not stored: {one_line(error)}")
-        complain(f"the results are in {run.run_dir} but not in the store: {one_line(error)}")
+        _unwritten(partial(write, error=f"not stored: {one_line(error)}"))
+        where = f"neither in {run.run_dir} ({one_line(unwritten)}) nor" if unwritten else f"in {run.run_dir} but not"
+        complain(f"the results are {where} in the store: {one_line(error)}")
         return Ended("failed", run.job.job_id)
     say(table(run.job, result, store_version=version, run_dir=run.run_dir))
     try:
+        if unwritten:
+            raise unwritten
         write_pictures(run.job, result, run.run_dir)
     except Exception as error:
-        write_numbers(run.job, result, run.run_dir, error=f"not drawn: {one_line(error)}")
-        complain(f"the results are stored but could not be drawn, {one_line(error)}; see {log_traceback(run.run_dir)}")
+        lacking = "written" if error is unwritten else "drawn"
+        _unwritten(partial(write, error=f"not {lacking}: {one_line(error)}"))
+        log = log_traceback(run.run_dir)
+        complain(f"the results are stored but could not be {lacking}, {one_line(error)}; {log}")
         return Ended("failed", run.job.job_id)
     return Ended("ok", run.job.job_id)
 
 
+def _unwritten(write: Callable[[], None]) -> OSError | None:
+    """Write files; returns the error if that cannot be done."""
+    try:
+        write()
+    except OSError as error:
+        return error
+    return None
+
+
 def _record_end(run: _Run, status: str, reason: str, message: str) -> Ended:
     """Record a job that ended without results and tell the user."""
-    write_outcome(run.run_dir, {"status": status, "job_id": run.job.job_id, "error": reason})
+    _unwritten(partial(write_outcome, run.run_dir, {"status": status, "job_id": run.job.job_id, "error": reason}))
     run.columns.setdefault("peak_memory_mb", peak_memory_mb())
     try:
         run.append([{"status": status, "error": reason}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,28 +23,35 @@ from experiments.provenance import peak_memory_mb
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Fitted:
+    """A job whose method has been fitted, in seconds."""
+
+    dataset: Dataset
+    posterior: Posterior
+    fit_seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Fitted):
     """A fitted and evaluated job; times in seconds, memory in MB.
 
     The memory is that of the process that the method ran in, if it had one of its own; else of the whole job.
     """
 
-    dataset: Dataset
-    posterior: Posterior
     metrics: Mapping[str, float | Undefined]
-    fit_seconds: float
     eval_seconds: float
     peak_memory_mb: float
 
 
-def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
-    """Run the job with two independent random streams of its seed, one to fit and one to evaluate.
+def fitted(job: Job, columns: dict[str, Any]) -> Fitted:
+    """Build the data and the method of the job and fit, with a random stream of the job's seed.
 
     Args:
         columns: row columns that become known on the way are added here, so that an error can be recorded with them.
 
     Raises:
         InvalidInput: settings or data that cannot be used.
+        TypeError, ValueError: what the method returns is no posterior over graphs on the variables.
     """
     check_settings("metrics", job.metrics, evaluate, given=("posterior", "dataset", "rng"))
     check_request(**job.metrics)  # rather than after a long fit
@@ -56,20 +64,49 @@ def fit_and_evaluate(job: Job, columns: dict[str, Any]) -> Result:
     with naming_keys("method", job.method):
         posterior = method.fit(dataset, stream(job.seed, "method"))
     columns["fit_seconds"] = time.perf_counter() - start
+    _check_posterior(posterior, dataset.num_nodes)
+    return Fitted(dataset, posterior, columns["fit_seconds"])
+
+
+def evaluated(job: Job, fit: Fitted, columns: dict[str, Any]) -> Result:
+    """Evaluate the metrics of the job, with another random stream of its seed; `columns` as in `fitted`."""
     enter("evaluate")
     start = time.perf_counter()
-    metrics = evaluate(posterior, dataset, rng=stream(job.seed, "metrics"), **job.metrics)
+    metrics = evaluate(fit.posterior, fit.dataset, rng=stream(job.seed, "metrics"), **job.metrics)
     columns["eval_seconds"] = time.perf_counter() - start
-    columns["peak_memory_mb"] = posterior.diagnostics.get("peak_memory_mb") or peak_memory_mb()
+    columns["peak_memory_mb"] = fit.posterior.diagnostics.get("peak_memory_mb") or peak_memory_mb()
     return Result(
-        dataset=dataset,
-        posterior=posterior,
-        # NaN would read as missing in the store, so it is given its reason here.
-        metrics={name: Undefined("not a number") if value != value else value for name, value in metrics.items()},
-        fit_seconds=columns["fit_seconds"],
+        dataset=fit.dataset,
+        posterior=fit.posterior,
+        fit_seconds=fit.fit_seconds,
+        metrics={name: _plain(value) for name, value in metrics.items()},
         eval_seconds=columns["eval_seconds"],
         peak_memory_mb=columns["peak_memory_mb"],
     )
+
+
+def _check_posterior(posterior: object, num_nodes: int) -> None:
+    """Whether a method, which may be a plugin, kept to the contract."""
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"expected a posterior from the method's _fit, got {type(posterior).__name__}; correct it")
+    probabilities = np.asarray(posterior.edge_probabilities)
+    expected = f"expected edge probabilities ({num_nodes}, {num_nodes}) from 0 to 1 with a zero diagonal"
+    if probabilities.shape != (num_nodes, num_nodes):
+        raise ValueError(f"{expected} from the method's _fit, got shape {probabilities.shape}; correct it")
+    wrong = ~((probabilities >= 0) & (probabilities <= 1)) | np.diag(probabilities.diagonal() != 0)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise ValueError(f"{expected} from the method's _fit, got {probabilities[i, j]} at [{i}, {j}]; correct it")
+
+
+def _plain(value: float | Undefined) -> float | Undefined:
+    """A value as the store and JSON know it: NaN would read as missing, so it is given its reason here."""
+    if isinstance(value, Undefined):
+        return value
+    number = float(value)
+    if math.isnan(number):
+        return Undefined("not a number")
+    return number if math.isfinite(number) else Undefined("infinite")
 
 
 def _dataset(settings: Mapping[str, Any]) -> Dataset:
@@ -97,6 +134,6 @@ def metric_rows(result: Result) -> list[dict[str, Any]]:
     return [
         {"status": "ok", "metric": name, "value": None, "undefined_reason": value.reason}
         if isinstance(value, Undefined)
-        else {"status": "ok", "metric": name, "value": float(value), "undefined_reason": None}
+        else {"status": "ok", "metric": name, "value": value, "undefined_reason": None}
         for name, value in result.metrics.items()
     ]

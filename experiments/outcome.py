@@ -6,8 +6,9 @@ import json
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 OK, FAILED, INVALID = 0, 1, 2  # exit codes
 OUTCOME = "metrics.json"
@@ -29,20 +30,24 @@ class Ended(NamedTuple):
 
 def say(text: str) -> None:
     """Write text for the user to stdout."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    _write(sys.stdout, text)
 
 
 def complain(message: str) -> None:
     """Write one line that begins with `error:` to stderr."""
-    sys.stderr.write(f"error: {message}\n")
-    sys.stderr.flush()
+    _write(sys.stderr, f"error: {message}")
 
 
 def warn(message: str) -> None:
     """Write one line that begins with `warning:` to stderr."""
-    sys.stderr.write(f"warning: {message}\n")
-    sys.stderr.flush()
+    _write(sys.stderr, f"warning: {message}")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write a line at once; a reader that has gone or a full disk must not end a job that is otherwise well."""
+    with suppress(OSError):
+        stream.write(text + "\n")
+        stream.flush()
 
 
 def one_line(error: BaseException) -> str:
@@ -51,7 +56,11 @@ def one_line(error: BaseException) -> str:
 
 
 def write_outcome(run_dir: Path, outcome: Mapping[str, Any]) -> None:
-    """Write `metrics.json`; every job that comes to an end leaves one, with its `status`."""
+    """Write `metrics.json`; every job that comes to an end leaves one, with its `status`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     text = json.dumps(outcome, indent=2, allow_nan=False)
     (run_dir / OUTCOME).write_text(text + "\n", encoding="utf-8")
 
@@ -65,8 +74,11 @@ def holds_numbers(run_dir: Path, job_id: str) -> bool:
     return isinstance(outcome, dict) and outcome.get("job_id") == job_id and "metrics" in outcome
 
 
-def log_traceback(run_dir: Path) -> Path:
-    """Write the traceback of the current exception to `error.log` in the run directory and return that path."""
+def log_traceback(run_dir: Path) -> str:
+    """Write the traceback of the current exception to `error.log` in the run directory; returns where to see it."""
     path = run_dir / "error.log"
-    path.write_text(traceback.format_exc(), encoding="utf-8")
-    return path
+    try:
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError as error:
+        return f"its traceback could not be written ({one_line(error)})"
+    return f"see {path}"

@@ -9,18 +9,28 @@ from pathlib import Path
 
 from bci.metrics import Undefined
 from bci.posterior_file import can_be_saved, save_posterior
-from experiments.fit import Result
+from experiments.fit import Fitted, Result
 from experiments.job import Job
 from experiments.outcome import POSTERIOR, write_outcome
 from experiments.pictures import edge_heat_map, posterior_graph
 
 
-def write_numbers(job: Job, result: Result, run_dir: Path, *, error: str | None = None) -> None:
-    """Write `metrics.json` and `edge_probabilities.csv`; with an `error`, the status is failed for all its numbers.
+def write_posterior(fit: Fitted, run_dir: Path) -> None:
+    """Write `posterior.npz`, which `experiments.query` asks, if the posterior can answer, and `edge_probabilities.csv`.
 
     The CSV has a header of the variable names and then one row per cause in the same order, without row names:
     the entry in row i and column j is the probability of i -> j. It is read back as an adjacency matrix.
     """
+    if can_be_saved(fit.posterior):
+        save_posterior(fit.posterior, run_dir / POSTERIOR)
+    with (run_dir / "edge_probabilities.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(fit.dataset.names)
+        writer.writerows(fit.posterior.edge_probabilities.tolist())
+
+
+def write_numbers(job: Job, result: Result, run_dir: Path, *, error: str | None = None) -> None:
+    """Write `metrics.json`; with an `error`, the status is failed for all its numbers."""
     defined = {name: value for name, value in result.metrics.items() if not isinstance(value, Undefined)}
     undefined = {name: value.reason for name, value in result.metrics.items() if isinstance(value, Undefined)}
     write_outcome(
@@ -40,16 +50,6 @@ def write_numbers(job: Job, result: Result, run_dir: Path, *, error: str | None 
             "diagnostics": _plain(result.posterior.diagnostics),
         },
     )
-    with (run_dir / "edge_probabilities.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(result.dataset.names)
-        writer.writerows(result.posterior.edge_probabilities.tolist())
-
-
-def write_posterior(result: Result, run_dir: Path) -> None:
-    """Write `posterior.npz`, which `experiments.query` asks, if the posterior answers queries."""
-    if can_be_saved(result.posterior):
-        save_posterior(result.posterior, run_dir / POSTERIOR)
 
 
 def write_pictures(job: Job, result: Result, run_dir: Path) -> None:

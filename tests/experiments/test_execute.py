@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -12,7 +15,9 @@ import pytest
 import stand_ins
 
 from bci.metrics import evaluate
+from bci.posterior import GraphPosterior
 from bci.randomness import stream
+from experiments.saved_run import SavedRun
 from experiments.store import ResultStore, StoreWriteError
 
 
@@ -104,6 +109,44 @@ def test_a_metric_that_is_not_a_number_is_undefined(run_job, stored, monkeypatch
     monkeypatch.setattr("experiments.fit.evaluate", lambda *_, names, num_graphs, rng: {"eshd": float("nan")})  # noqa: ARG005
     assert run_job().code == 0
     assert stored()["undefined_reason"].tolist() == ["not a number"]
+
+
+def test_metrics_may_be_numbers_of_numpy_and_are_undefined_where_infinite(run_job, stored, monkeypatch, tmp_path):
+    values = {"eshd": np.int64(7), "auroc": np.float32(0.5), "num_edges": np.float64("inf")}
+    monkeypatch.setattr("experiments.fit.evaluate", lambda *_, names, num_graphs, rng: values)  # noqa: ARG005
+    assert run_job().code == 0
+    rows = stored().set_index("metric")
+    assert (rows.loc["eshd", "value"], rows.loc["auroc", "value"]) == (7.0, 0.5)
+    assert rows.loc["num_edges", "undefined_reason"] == "infinite"
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["metrics"]["eshd"] == 7.0
+
+
+class Unusual(GraphPosterior):
+    """Edge probabilities that are given, whatever they are."""
+
+    def __init__(self, probabilities):
+        super().__init__(np.zeros((1, 4, 4)))
+        object.__setattr__(self, "given", probabilities)
+
+    edge_probabilities = property(lambda self: self.given)
+
+
+@pytest.mark.parametrize(
+    ("returned", "got"),
+    [
+        (None, "TypeError: expected a posterior from the method's _fit, got NoneType"),
+        (Unusual(np.zeros((3, 3))), "got shape (3, 3)"),
+        (Unusual(np.triu(np.full((4, 4), -0.5), 1)), "got -0.5 at [0, 1]"),
+        (Unusual(np.tril(np.full((4, 4), np.nan), -1)), "got nan at [1, 0]"),
+        (Unusual(np.eye(4)), "got 1.0 at [0, 0]"),
+    ],
+)
+def test_what_a_method_returns_is_checked(run_job, stored, monkeypatch, returned, got):
+    monkeypatch.setattr(stand_ins.RandomDag, "_fit", lambda *_: returned)
+    assert run_job().code == 1
+    (error,) = stored()["error"]
+    assert got in error
+    assert error.endswith("correct it")
 
 
 def test_a_finished_job_is_skipped_and_force_runs_it_again(run_job, stored):
@@ -237,6 +280,27 @@ def test_a_panic_that_is_no_exception_is_a_failure_too(run_job, stored, monkeypa
     assert stored()["error"].tolist() == ["PanicError: in Rust"]
 
 
+@pytest.mark.parametrize("code", [0, "usage: ..."])
+def test_a_method_that_leaves_the_program_is_a_failure_too(run_job, stored, monkeypatch, code):
+    monkeypatch.setattr(stand_ins.RandomDag, "_fit", lambda *_: sys.exit(code))
+    assert run_job().code == 1
+    assert stored()["error"].tolist() == [f"SystemExit: {code}"]
+
+
+def test_a_reader_of_the_terminal_that_has_gone_fails_no_job(run_job, stored, monkeypatch, tmp_path):
+    class Gone(io.StringIO):
+        def write(self, _):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    monkeypatch.setattr(sys, "stderr", Gone())
+    assert run_job().code == 0
+    assert stored()["status"].tolist() == ["ok"] * 3
+    assert (tmp_path / "run" / "graph.png").exists()
+    assert run_job({"method.mode": "crash"}).code == 1
+    assert stored()["status"].tolist() == ["ok"] * 3 + ["failed"]
+
+
 def test_an_interrupted_job_stores_nothing(run_job, stored):
     with pytest.raises(KeyboardInterrupt):
         run_job({"method.mode": "interrupt"})
@@ -295,6 +359,58 @@ def test_a_panic_of_the_store_loses_no_numbers(run_job, tmp_path, monkeypatch):
     assert written["error"].startswith("not stored: could not write to the store")
     assert written["metrics"]["eshd"] is not None
     assert run_job({"method.mode": "crash"}).err.count("nor could this be stored: could not write") == 1
+
+
+def test_the_posterior_outlives_a_metric_that_raises(run_job, stored, tmp_path, monkeypatch):
+    def bug(*_, **__):
+        raise ZeroDivisionError("in a metric")
+
+    monkeypatch.setattr("experiments.fit.evaluate", bug)
+    ended = run_job({"method._target_": "stand_ins.Queried", "method.linear": True})
+    assert ended.code == 1
+    assert "failed, ZeroDivisionError: in a metric; see " in ended.err
+    assert (stored()["fit_seconds"] > 0).all()
+    assert SavedRun.read("run", tmp_path / "run").posterior.names == ("X0", "X1", "X2", "X3")
+    assert len((tmp_path / "run" / "edge_probabilities.csv").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize("name", ["write_posterior", "write_numbers"])
+def test_results_whose_files_cannot_be_written_are_stored(run_job, stored, monkeypatch, name):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(f"experiments.report.{name}", full)
+    ended = run_job()
+    assert ended.code == 1
+    assert "the results are stored but could not be written, [Errno 28] No space left on device; see " in ended.err
+    assert stored()["status"].tolist() == ["ok"] * 3
+
+
+def test_a_failure_that_leaves_no_files_is_told_and_stored(run_job, stored, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    ended = run_job({"method.mode": "crash"})
+    assert ended.code == 1
+    assert ended.err.endswith("its traceback could not be written ([Errno 28] No space left on device)\n")
+    assert stored()["status"].tolist() == ["failed"]
+
+
+def test_results_that_can_be_kept_nowhere_are_told(run_job, monkeypatch, tmp_path):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def refuse(*_):
+        raise StoreWriteError("disk full")
+
+    monkeypatch.setattr("experiments.report.write_numbers", full)
+    monkeypatch.setattr(ResultStore, "append", refuse)
+    said = run_job().err
+    assert said == (
+        f"error: the results are neither in {tmp_path / 'run'} ([Errno 28] No space left on device) nor in the store: "
+        "disk full\n"
+    )
 
 
 def test_results_that_cannot_be_drawn_are_stored(run_job, stored, tmp_path, monkeypatch):
