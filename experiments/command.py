@@ -11,7 +11,7 @@ from pathlib import Path
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -80,7 +80,8 @@ def sweepable(arguments: Sequence[str]) -> list[str]:
     Hydra composes what is not swept over before the sweep begins, with the default data, which may lack the key.
 
     Raises:
-        InvalidInput: a sweep over experiments or launchers: they say how to sweep, which no single job can.
+        InvalidInput: a sweep over experiments or launchers: they say how to sweep, which no single job can; or a value
+            that no sweep can be written with.
     """
     parsed = {each: _parsed(each) for each in arguments if "=" in each and not each.startswith("-")}
     swept = {override.key_or_group for override in parsed.values() if override and override.is_sweep_override()}
@@ -154,8 +155,25 @@ def _is_plain(override: Override | None, swept: Set[str]) -> bool:
 
 
 def _as_sweep(override: Override | None) -> str:
+    """A sweep whose only value is that of a plain override, which Hydra takes the quotes off, or refuses, in some."""
     assert override is not None
-    return f"{override.get_key_element()}=choice({override.get_value_element_as_str()})"
+    key, value = override.get_key_element(), override.get_value_element_as_str()
+    for choice in (value, QuotedString(value, Quote.double).with_quotes()):
+        sweep = f"{key}=choice({choice})"
+        if _only_value(sweep) == repr(override.value()):
+            return sweep
+    group = override.key_or_group.partition(".")[0]
+    raise InvalidInput(
+        f"{override.key_or_group}: expected a value without quotation marks in a sweep over {group}, got {value}; "
+        f"start a sweep for each {group}"
+    )
+
+
+def _only_value(sweep: str) -> str | None:
+    """What the only job of a sweep is given, in Python's notation; None if it cannot be read."""
+    parsed = _parsed(sweep)
+    job = _parsed(f"key={next(parsed.sweep_string_iterator())}") if parsed else None
+    return repr(job.value()) if job else None
 
 
 def file_name(choice: str | None) -> str:

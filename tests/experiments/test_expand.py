@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
+from bci.errors import InvalidInput
 from experiments.command import CONFIGS
 from experiments.expand import expand
 from experiments.job import job_id
@@ -77,6 +78,26 @@ def test_a_key_that_only_the_data_of_a_sweep_have_may_be_set():
         *one_by_one("ges", "er", ["data=er", "data.num_nodes=5", "method=ges", "data.interventions={num_targets: 2}"]),
         *one_by_one("ges", "sf", ["data=sf", "data.num_nodes=5", "method=ges", "data.interventions={num_targets: 2}"]),
     ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["null", "", "'1'", "1", "'null'", "'true'", '"it\'s"', "'a, b'", "[null,'1',1]", "{a: null}", "1e-3", "nan"],
+)
+def test_a_value_means_in_a_sweep_over_data_what_it_means_in_a_single_run(value):
+    override = f"data.graph_model={value}"
+    swept = ids("data=er,sf", override, "method=ges")
+    assert swept == [
+        *one_by_one("ges", "er", ["data=er", override, "method=ges"]),
+        *one_by_one("ges", "sf", ["data=sf", override, "method=ges"]),
+    ]
+
+
+def test_a_value_that_a_sweep_cannot_hold_is_refused_as_it_was_typed():
+    with pytest.raises(
+        InvalidInput, match=r"^data\.graph_model: expected a value without quotation marks .* \"it's, a\";"
+    ):
+        expand(["data=er,sf", 'data.graph_model="it\'s, a"', "method=ges"])
 
 
 def test_an_override_replaces_what_the_experiment_says():
