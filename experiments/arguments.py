@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from bci.errors import InvalidInput
@@ -43,12 +46,29 @@ def yes_or_no(key: str, text: str) -> bool:
 
 def answered(arguments: Sequence[str], usage: str, answer: Callable[[Sequence[str]], str]) -> int:
     """Say what a command answers to its arguments, or how it is used where they ask for help; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(usage)
+    asks_for_help = bool({"-h", "--help"} & set(arguments))
+
+    def work() -> int:
+        say(usage if asks_for_help else answer(arguments))
         return OK
+
+    return exit_code(work)
+
+
+def exit_code(work: Callable[[], int]) -> int:
+    """What the work of a command returns; bad input and an interrupt end it with one line on stderr.
+
+    It ends without a word where nobody reads on, as in `python -m experiments.store history | head -1`.
+    """
     try:
-        say(answer(arguments))
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
-    return OK
+        try:
+            return work()
+        except InvalidInput as error:
+            complain(one_line(error))
+            return INVALID
+        except KeyboardInterrupt:
+            complain("interrupted")
+            return 128 + signal.SIGINT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
+        return 128 + signal.SIGPIPE

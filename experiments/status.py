@@ -12,9 +12,10 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from bci.errors import InvalidInput
+from experiments.arguments import exit_code
 from experiments.command import explain
 from experiments.expand import Sweep, expand
-from experiments.outcome import FAILED, INVALID, OK, complain, one_line, say
+from experiments.outcome import FAILED, INVALID, OK, say
 from experiments.store import ResultStore
 from experiments.sweep import aligned, labels
 
@@ -63,15 +64,16 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
         say(USAGE)
         return OK if arguments else INVALID
+    return exit_code(lambda: _answer(arguments))
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    overrides = _overrides(arguments)
     try:
-        sweep = expand(_overrides(arguments))
-        text, complete = status(sweep, _rows(Path(str(sweep.config.store.path))))
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
+        sweep = expand(overrides)
     except Exception as error:  # of Hydra, about the overrides
-        complain(explain(error))
-        return INVALID
+        raise InvalidInput(explain(error)) from error
+    text, complete = status(sweep, _rows(Path(str(sweep.config.store.path))))
     say(text)
     return OK if complete else FAILED
 
@@ -91,12 +93,14 @@ def _overrides(arguments: Sequence[str]) -> list[str]:
 
 
 def _rows(path: Path) -> pd.DataFrame:
-    folder = path.expanduser()
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):  # no job has begun yet
+    store = ResultStore(path)
+    with store.reading():
+        begun = store.path.exists() and not (store.path.is_dir() and not any(store.path.iterdir()))
+    if not begun:
         import pandas as pd
 
         return pd.DataFrame({"job_id": [], "status": [], "error": []}, dtype=object)
-    return ResultStore(path).rows()
+    return store.rows()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from bci.errors import InvalidInput
-from experiments.arguments import key_values, whole_number
-from experiments.outcome import FAILED, INVALID, OK, complain, one_line, say
+from experiments.arguments import answered, key_values, whole_number
+from experiments.outcome import FAILED, complain, one_line
 from experiments.store.result_store import DEFAULT_STORE, ResultStore, StoreWriteError
 
 USAGE = f"""python -m experiments.store compact [store.path=DIR]
@@ -22,18 +22,11 @@ _OPERANDS = {"compact": 0, "history": 0, "diff": 2}
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if {"-h", "--help"} & set(arguments):
-        say(USAGE)
-        return OK
     try:
-        say(_answer(arguments))
-    except InvalidInput as error:
-        complain(one_line(error))
-        return INVALID
+        return answered(arguments, USAGE, _answer)
     except StoreWriteError as error:
         complain(one_line(error))
         return FAILED
-    return OK
 
 
 def _answer(arguments: Sequence[str]) -> str:

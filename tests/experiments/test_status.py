@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,21 @@ def test_overrides_that_cannot_be_used_are_one_line(ask, arguments, message):
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {message}")
     assert len(err.splitlines()) == 1
+
+
+def test_a_store_that_cannot_be_read_is_named(ask, tmp_path, monkeypatch):
+    (tmp_path / "store").mkdir()
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    code, out, err = ask("data=er", "method=ges")
+    assert (code, out) == (2, "")
+    store = tmp_path / "store"
+    assert err.startswith(
+        f"error: store.path: expected a result store that can be read, got '{store}' (Permission denied);"
+    )
 
 
 def test_a_folder_of_a_sweep_stands_for_its_overrides(tmp_path, capsys):

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from experiments import export, figures, html_report, query, status, tables
+from experiments.arguments import answered
+from experiments.store import __main__ as store
+
+INTERRUPTED = {
+    "tables": (tables, "build", ["name=sachs"]),
+    "figures": (figures, "draw", ["name=main_cd"]),
+    "export": (export, "export", ["out=rows.csv"]),
+    "html_report": (html_report, "write_report", []),
+    "query": (query, "key_values", ["do(X=1)"]),
+    "status": (status, "expand", ["data=er"]),
+    "store": (store, "_history", ["history"]),
+}
+
+
+@pytest.mark.parametrize("name", INTERRUPTED)
+def test_an_interrupt_ends_a_command_with_one_line(monkeypatch, capsys, name):
+    module, part, arguments = INTERRUPTED[name]
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, part, interrupted)
+    assert module.main(arguments) == 130
+    assert capsys.readouterr() == ("", "error: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["experiments.store", "experiments.tables"])
+def test_a_command_whose_output_nobody_reads_ends_without_a_word(module):
+    ours, its = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", module, "--help"]
+    ended = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(its)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_help_is_the_usage(capsys):
+    assert answered(["name=x", "--help"], "how to", lambda _: "answer") == 0
+    assert capsys.readouterr() == ("how to\n", "")
