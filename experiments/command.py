@@ -27,7 +27,7 @@ OmegaConf.register_new_resolver("process_id", os.getpid, replace=True)  # keeps 
 OmegaConf.register_new_resolver("flat", lambda choice: choice.replace("/", "-"), replace=True)  # arco_gp/k4
 
 CONFIGS = Path(__file__).resolve().parent.parent / "conf"
-_OF_SWEEPS = ("experiment", "launcher")  # groups that set keys of Hydra's own, which it reads before any job
+_OF_SWEEPS = ("experiment", "launcher", "num_models")  # they set keys of Hydra's own, which it reads before any job
 
 
 @hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
@@ -80,14 +80,14 @@ def sweepable(arguments: Sequence[str]) -> list[str]:
     Hydra composes what is not swept over before the sweep begins, with the default data, which may lack the key.
 
     Raises:
-        InvalidInput: a sweep over experiments or launchers: they say how to sweep, which no single job can; or a value
-            that no sweep can be written with.
+        InvalidInput: a sweep over experiments, launchers or numbers of data sets: they say how to sweep, which no
+            single job can; or a value that no sweep can be written with.
     """
     parsed = {each: _parsed(each) for each in arguments if "=" in each and not each.startswith("-")}
     swept = {override.key_or_group for override in parsed.values() if override and override.is_sweep_override()}
-    for group in _OF_SWEEPS:
-        if group in swept:
-            raise InvalidInput(f"{group}: expected one for a whole sweep, got several; start a sweep for each")
+    for key in _OF_SWEEPS:
+        if key in swept:
+            raise InvalidInput(f"{key}: expected one for a whole sweep, got several; start a sweep for each")
     return [_as_sweep(parsed[each]) if _is_plain(parsed.get(each), swept) else each for each in arguments]
 
 

@@ -16,6 +16,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 
 from bci.counting import reporting
+from bci.errors import InvalidInput
 from experiments.combinations import combinations
 from experiments.live_lines import LiveLines, is_terminal
 from experiments.outcome import FINISHED
@@ -207,7 +208,7 @@ def number_of_jobs(config: DictConfig) -> int | None:
         return None
     try:
         return len(combinations(GlobalHydra.instance().config_loader(), config, config.hydra.overrides.task))
-    except HydraException:
+    except (HydraException, InvalidInput):
         return None
 
 

@@ -10,12 +10,18 @@ from hydra.core.plugins import Plugins
 Plugins.instance()  # it loads the modules of plugins anew, and would leave us with a class of before
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # noqa: E402
 
+from experiments.combinations import check_num_models  # noqa: E402
+
 
 class Sweeper(BasicSweeper):
     """Of jobs that choose the same configs and set the same keys one is composed: what differs are plain values.
 
     Each takes a tenth of a second or two, and a sweep may have a thousand jobs.
     """
+
+    def sweep(self, arguments: list[str]) -> object:
+        check_num_models(self.config)
+        return super().sweep(arguments)
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)

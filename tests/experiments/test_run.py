@@ -54,6 +54,7 @@ def test_a_job_runs_once_and_is_then_skipped(command, stand_in_method):
         (["+experiment=quick/nope"], "experiment: expected one of quick/degree_4, "),
         (["-m", "+experiment=degree_4,sachs"], "experiment: expected one for a whole sweep, got several"),
         (["-m", "launcher=basic,processes"], "launcher: expected one for a whole sweep, got several"),
+        (["-m", "+experiment=sachs", "num_models=1,2"], "num_models: expected one for a whole sweep, got several"),
         (["metrics=nope"], "metrics: expected one of all, interventional, structure, got 'nope'"),
         (["data=null"], "data: expected one of csv, er, sachs, sachs_gp, sf, got null; set data=NAME"),
         (["method=5"], "method: expected one of arco_gp, bayesdag, beeps, "),
@@ -87,10 +88,12 @@ def test_a_command_that_cannot_be_run_is_one_line_and_stores_nothing(command, st
     assert statuses() == []
 
 
-def test_a_sweep_whose_lists_cannot_be_read_is_one_line(command, recwarn):
-    ended = command("+experiment=quick/degree_4", "num_models=two", flag="-m")
-    assert ended.code == 2
-    assert ended.err.startswith("error: command line: expected key=value, got 'data.seed=range(two)'")
+@pytest.mark.parametrize("number", ["two", "-1", "0", "1.5", "true", "null"])
+def test_a_sweep_over_no_whole_number_of_data_sets_is_one_line(command, recwarn, number):
+    ended = command("+experiment=quick/degree_4", f"num_models={number}", flag="-m")
+    shown = {"true": "True", "null": "None"}.get(number, number)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"error: num_models: expected a whole number of at least 1, got '{shown}'\n"
     assert not [each for each in recwarn if "Callback" in str(each.message)]
 
 

@@ -91,6 +91,8 @@ def test_a_sweep_that_is_done_ends_with_code_0(ask, stored):
         (["data=er", "data.foo=1"], "data.foo: unknown key"),
         (["+experiment=nope"], "experiment: expected one of "),
         (["data=csv"], "data.path: expected a value, got none"),
+        (["+experiment=degree_4", "num_models=1.5"], "num_models: expected a whole number of at least 1, got '1.5'"),
+        (["+experiment=degree_4", "num_models=0"], "num_models: expected a whole number of at least 1, got '0'"),
     ],
 )
 def test_overrides_that_cannot_be_used_are_one_line(ask, arguments, message):
