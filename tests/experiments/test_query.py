@@ -8,6 +8,7 @@ import pytest
 
 from bci.posterior_file import load_posterior
 from experiments.query import main
+from experiments.store import ResultStore
 
 
 @pytest.fixture
@@ -132,6 +133,19 @@ def test_a_wrong_question_is_one_line(tmp_path, monkeypatch, capsys, arguments, 
     assert out == ""
     assert err.startswith(f"error: {message}")
     assert len(err.splitlines()) == 1
+
+
+def test_the_directory_of_a_job_that_was_skipped_is_told(run_job, tmp_path, capsys):
+    assert run_job({"method": {"_target_": "stand_ins.Queried"}}).code == 0
+    (tmp_path / "run").rename(tmp_path / "earlier")
+    assert "skipped" in run_job({"method": {"_target_": "stand_ins.Queried"}}).out
+    job_id = ResultStore(tmp_path / "store").rows()["job_id"][0]
+    assert main([f"run={tmp_path / 'run'}", "do(X1=1)"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: run: expected a run directory with posterior.npz, got '{tmp_path / 'run'}', where job {job_id} was "
+        "skipped; name the directory of its earlier run, or run it again with force=true\n"
+    )
+    assert main([f"run={tmp_path / 'earlier'}", "do(X1=1)"]) == 0
 
 
 def test_help_tells_the_usage(capsys):
