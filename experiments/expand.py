@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import hydra
 from hydra.core.config_loader import ConfigLoader
@@ -12,9 +12,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from bci.errors import InvalidInput
 from experiments.combinations import combinations
 from experiments.command import CONFIGS, file_name, sweepable
 from experiments.job import job_id
+from experiments.outcome import one_line
 from experiments.sweep import SEEDS
 
 
@@ -27,11 +29,20 @@ class SweepJob:
 
 
 @dataclass(frozen=True)
+class RefusedJob:
+    """A job that would be refused before it began: its overrides, key to value, and why."""
+
+    overrides: dict[str, str]
+    reason: str
+
+
+@dataclass(frozen=True)
 class Sweep:
     """What a command line of overrides stands for: its jobs in the order they would run, and its config."""
 
     jobs: list[SweepJob]
     config: DictConfig
+    refused: list[RefusedJob] = field(default_factory=list)
 
 
 def expand(overrides: Sequence[str]) -> Sweep:
@@ -41,13 +52,18 @@ def expand(overrides: Sequence[str]) -> Sweep:
 
     Raises:
         Exception: of Hydra, for overrides that it refuses; `experiments.command.explain` has a line for each.
-        InvalidInput: a value is missing or a data file cannot be read.
+        InvalidInput: a value is missing or a data file cannot be read, in every job.
     """
     overrides = sweepable(overrides)
     with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         config = loader.load_configuration("config", _fixed(loader, overrides), run_mode=RunMode.MULTIRUN)
-        return Sweep(list(_jobs(loader, combinations(loader, config, overrides))), config)
+        found = list(_jobs(loader, combinations(loader, config, overrides)))
+    jobs = [job for job in found if isinstance(job, SweepJob)]
+    refused = [job for job in found if isinstance(job, RefusedJob)]
+    if refused and not jobs:
+        raise InvalidInput(refused[0].reason)
+    return Sweep(jobs, config, refused)
 
 
 def _fixed(loader: ConfigLoader, overrides: Sequence[str]) -> list[str]:
@@ -56,7 +72,7 @@ def _fixed(loader: ConfigLoader, overrides: Sequence[str]) -> list[str]:
     return [str(each.input_line) for each in parsed if not each.is_sweep_override()]
 
 
-def _jobs(loader: ConfigLoader, swept: Sequence[Sequence[str]]) -> Iterator[SweepJob]:
+def _jobs(loader: ConfigLoader, swept: Sequence[Sequence[str]]) -> Iterator[SweepJob | RefusedJob]:
     composed: dict[tuple[str, ...], tuple[DictConfig, str, str]] = {}
     for combination in swept:
         pairs = dict(each.partition("=")[::2] for each in combination)
@@ -67,7 +83,10 @@ def _jobs(loader: ConfigLoader, swept: Sequence[Sequence[str]]) -> Iterator[Swee
         config, method_name, data_name = composed[rest]
         for key, value in seeds.items():
             OmegaConf.update(config, key, OmegaConf.create(f"value: {value}").value)
-        yield SweepJob(pairs, job_id(config, method_name, data_name))
+        try:
+            yield SweepJob(pairs, job_id(config, method_name, data_name))
+        except InvalidInput as error:
+            yield RefusedJob(pairs, one_line(error))
 
 
 def _composed(loader: ConfigLoader, combination: Sequence[str]) -> tuple[DictConfig, str, str]:

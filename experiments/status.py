@@ -26,8 +26,10 @@ USAGE = """python -m experiments.status OVERRIDES
 python -m experiments.status SWEEP_DIR
 
 OVERRIDES are those of a sweep, as in `python -m experiments.run -m OVERRIDES`; SWEEP_DIR is the folder of a sweep that
-was started. A job is done if the store holds it with status ok; failed if it was tried and is not done; else missing.
+was started. A job is done if the store holds it with status ok; failed if it was tried and is not done, or would
+be refused at once; else missing.
 The exit code is 0 if all jobs are done, else 1."""
+_STATES = ("done", "failed", "missing")
 _ERRORS_SHOWN = 10
 
 
@@ -44,19 +46,25 @@ def status(sweep: Sweep, rows: pd.DataFrame) -> tuple[str, bool]:
     rows = rows[rows["job_id"].isin(ids)]
     done = set(rows.loc[rows["status"] == "ok", "job_id"])
     tried = rows[~rows["job_id"].isin(done)].drop_duplicates("job_id", keep="last").set_index("job_id")
+    states = [
+        "done" if job.job_id in done else "failed" if job.job_id in tried.index else "missing" for job in sweep.jobs
+    ]
+    states += ["failed"] * len(sweep.refused)
 
+    names = labels([job.overrides for job in (*sweep.jobs, *sweep.refused)])
     lines: dict[str, list[str]] = {}
-    for job, label in zip(sweep.jobs, labels([job.overrides for job in sweep.jobs]), strict=True):
-        lines.setdefault(label, []).append(job.job_id)
-    table = [["jobs that differ in their seeds", "all", "done", "failed", "missing"]]
-    for label, jobs in [*lines.items(), ("all", [job.job_id for job in sweep.jobs])]:
-        counts = len(jobs), sum(job in done for job in jobs), sum(job in tried.index for job in jobs)
-        table.append([label, *map(str, counts), str(counts[0] - counts[1] - counts[2])])
+    for name, state in zip(names, states, strict=True):
+        lines.setdefault(name, []).append(state)
+    table = [["jobs that differ in their seeds", "all", *_STATES]]
+    for name, group in [*lines.items(), ("all", states)]:
+        table.append([name, str(len(group)), *(str(group.count(state)) for state in _STATES)])
 
     errors = [f"{job}: {tried.loc[job, 'status']}: {tried.loc[job, 'error']}" for job in tried.index]
+    refused = zip(names[len(sweep.jobs) :], sweep.refused, strict=True)
+    errors += dict.fromkeys(f"{name}: refused: {job.reason}" for name, job in refused)  # seeds do not matter
     if len(errors) > _ERRORS_SHOWN:
         errors[_ERRORS_SHOWN:] = [f"and {len(errors) - _ERRORS_SHOWN} more failed"]
-    return "\n".join([aligned(table), *errors]), len(done) == len(ids)
+    return "\n".join([aligned(table), *errors]), set(states) <= {"done"}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -76,6 +76,21 @@ def test_a_job_that_failed_after_it_was_done_is_done(ask, stored):
     assert counts(ask(*SWEEP)[1])[1] == ["data=er", "method=ges", "3", "1", "0", "2"]
 
 
+def test_a_job_whose_data_cannot_be_read_does_not_hide_the_others(ask, tmp_path):
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n2,3\n")
+    paths = f"data.path={tmp_path / 'data.csv'},{tmp_path / 'nope.csv'}"
+    code, out, err = ask("data=csv", paths, "method=ges", "seed=0,1")
+    assert (code, err) == (1, "")
+    assert counts(out)[1:4] == [
+        [f"data.path={tmp_path / 'data.csv'}", "2", "0", "0", "2"],
+        [f"data.path={tmp_path / 'nope.csv'}", "2", "0", "2", "0"],
+        ["all", "4", "0", "2", "2"],
+    ]
+    reason = f"data.path: expected a file that can be read, got '{tmp_path / 'nope.csv'}' (No such file or directory)"
+    refused = f"data.path={tmp_path / 'nope.csv'}: refused: {reason}; check the path"
+    assert out.splitlines()[4:] == [refused]
+
+
 def test_a_sweep_that_is_done_ends_with_code_0(ask, stored):
     for number in range(12):
         stored(number, "ok")
