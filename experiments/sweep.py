@@ -129,7 +129,8 @@ def summary(jobs: Sequence[EndedJob], store: Path, metrics: Sequence[str]) -> st
         done = rows[rows["job_id"].isin([job.job_id for job in group if job.status in FINISHED])]
         means = [_mean(done.loc[done["metric"] == name, "value"], 3) for name in shown]
         seconds = _mean(done.drop_duplicates("run_id")["fit_seconds"], 1)
-        table.append([label, f"{done['job_id'].nunique()}/{len(group)}", *means, seconds])
+        number = len({job.job_id or place for place, job in enumerate(group)})  # a job that comes twice is one
+        table.append([label, f"{done['job_id'].nunique()}/{number}", *means, seconds])
     return aligned([["mean over seeds", "jobs", *shown, "fit s"], *table])
 
 

@@ -77,6 +77,11 @@ def test_jobs_that_did_not_finish_count_as_such(store):
     assert lines(table)[1] == ["all", "jobs", "1/3", "1.000", "10.0"]
 
 
+def test_a_job_that_comes_twice_is_one(store):
+    twice = jobs(("pc", 0, "a", "ok"), ("pc", 0, "a", "skipped"), ("pc", 1, None, "killed"), ("pc", 1, None, "not run"))
+    assert lines(summary(twice, store, ["eshd"]))[1] == ["all", "jobs", "1/3", "1.000", "10.0"]
+
+
 def test_without_a_store_there_is_no_table(tmp_path):
     assert summary(jobs(("pc", 0, None, "invalid")), tmp_path / "nothing", ["eshd"]) == ""
 
