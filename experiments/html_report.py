@@ -29,6 +29,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: Sequence[str]) -> str:
     settings = key_values(arguments, _DEFAULTS)
+    for key in ("tables", "figures"):
+        if settings[key] != _DEFAULTS[key] and not Path(settings[key]).exists():
+            raise InvalidInput(f"{key}: expected a folder, got '{settings[key]}' (no such folder); check the path")
     return write_report(*(Path(settings[key]) for key in ("out", "tables", "figures")))
 
 

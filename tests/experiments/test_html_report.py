@@ -149,6 +149,7 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, capsys):
         return [f"tables={folder}", f"out={tmp_path / 'r.html'}", f"figures={tmp_path / 'none'}"]
 
     (tmp_path / "file").write_text("")
+    (tmp_path / "none").mkdir()
     for arguments, message in [
         (report(HEADER[:-1], [], name="a"), "expected a published table or figure, got another file (no column mark)"),
         (report(rows=[ROWS[0][:-1]], name="b"), "line 2 has 11 cells, not 12"),
@@ -157,10 +158,16 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, capsys):
         (report(manifest="{", name="e"), "manifest.json: expected a published table"),
         (report(manifest="[]", name="f"), "(not an object); build it again"),
         ([f"tables={tmp_path / 'file'}"], "tables: expected a folder, got the file"),
-        ([f"tables={tmp_path / 'no'}", f"figures={tmp_path / 'no'}"], "expected published tables or figures, got none"),
+        (
+            [f"tables={tmp_path / 'none'}", f"figures={tmp_path / 'none'}"],
+            "expected published tables or figures, got none",
+        ),
         (["out=a.txt"], "out: expected a file that ends in .html, got 'a.txt'"),
         (["page=a"], "command line: expected out=..., tables=..., figures=..., got 'page=a'"),
-        ([report(name="g")[0], "out=/proc/a.html", "figures=none"], "out: expected a place that can be written"),
+        (
+            [report(name="g")[0], "out=/proc/a.html", f"figures={tmp_path / 'none'}"],
+            "out: expected a place that can be written",
+        ),
     ]:
         capsys.readouterr()
         assert main(arguments) == 2, arguments
@@ -173,3 +180,14 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, capsys):
 def test_help_tells_the_usage(capsys):
     assert main(["-h"]) == 0
     assert "figures=DIR" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", ["tables", "figures"])
+def test_a_folder_that_is_not_there_is_one_line_and_leaves_the_page_alone(tmp_path, capsys, key):
+    tables, figures = publish(tmp_path)
+    (tmp_path / "report.html").write_text("old")
+    folders = {"tables": tables, "figures": figures, key: "nonexist"}
+    assert main([f"out={tmp_path / 'report.html'}", *(f"{name}={folder}" for name, folder in folders.items())]) == 2
+    line = f"error: {key}: expected a folder, got 'nonexist' (no such folder); check the path\n"
+    assert capsys.readouterr() == ("", line)
+    assert (tmp_path / "report.html").read_text() == "old"
