@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from bci.errors import InvalidInput
 from experiments.outcome import INVALID, OK, complain, one_line, say
@@ -35,6 +36,11 @@ def whole_number(key: str, text: str, minimum: int) -> int:
     if not text.isdecimal() or int(text) < minimum:
         raise InvalidInput(f"{key}: expected a whole number of at least {minimum}, got {text!r}")
     return int(text)
+
+
+def path(text: str) -> Path:
+    """A file or folder; a shell leaves `~`, the home folder, as it is after `key=`."""
+    return Path(os.path.expanduser(text))
 
 
 def yes_or_no(key: str, text: str) -> bool:

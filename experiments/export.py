@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 
 from bci.errors import InvalidInput
 from bci.replacing import replacing
-from experiments.arguments import answered, key_values, whole_number
+from experiments.arguments import answered, key_values, path, whole_number
 from experiments.outcome import one_line
 from experiments.store import DEFAULT_STORE, ResultStore
 
@@ -60,12 +60,12 @@ def _answer(arguments: Sequence[str]) -> str:
     return f"{export(store, out, version)} rows in {out}"
 
 
-def _parse(arguments: Sequence[str]) -> tuple[str, str, int | None]:
+def _parse(arguments: Sequence[str]) -> tuple[str, Path, int | None]:
     settings = key_values(arguments, {"store.path": DEFAULT_STORE, "out": "", "version": ""})
     if not settings["out"]:
         raise InvalidInput("out: expected a file, got none; set out=FILE.csv or out=FILE.parquet")
     version = whole_number("version", settings["version"], 0) if settings["version"] else None
-    return settings["store.path"], settings["out"], version
+    return settings["store.path"], path(settings["out"]), version
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bci.errors import InvalidInput
 from bci.settings import check_choice
-from experiments.arguments import answered, key_values, whole_number
+from experiments.arguments import answered, key_values, path, whole_number
 from experiments.export import DEFAULT_STORE
 from experiments.figure_files import picture_paths, save_facts, save_pictures, save_values
 from experiments.store import ResultStore
@@ -76,7 +76,7 @@ def draw(settings: dict[str, str]) -> list[Path]:
 
 
 def _draw_from_store(name: str, settings: dict[str, str]) -> list[Path]:
-    out = Path(settings["out"] or _PUBLISHED / name)
+    out = path(settings["out"]) if settings["out"] else _PUBLISHED / name
     picture_paths(out)  # before the work
     version = whole_number("version", settings["version"], 0) if settings["version"] else None
     store = ResultStore(settings["store.path"])
@@ -91,16 +91,16 @@ def _draw_from_store(name: str, settings: dict[str, str]) -> list[Path]:
 
 
 def _draw_from_runs(name: str, settings: dict[str, str]) -> list[Path]:
-    folders = [folder for folder in settings["run"].split(",") if folder]
+    folders = [path(folder) for folder in settings["run"].split(",") if folder]
     if not folders:
         raise InvalidInput("run: expected a run directory, got none; set run=outputs/...")
-    out = Path(settings["out"] or Path(folders[0]) / f"{name}.png")
+    out = path(settings["out"]) if settings["out"] else folders[0] / f"{name}.png"
     picture_paths(out)  # before the work
     n, seed = whole_number("n", settings["n"], 1), whole_number("seed", settings["seed"], 0)
     return _FROM_RUNS[name](folders, out, pairs=settings["pairs"], n=n, seed=seed)
 
 
-def _interventional_distributions(folders: Sequence[str], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
+def _interventional_distributions(folders: Sequence[Path], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
     from experiments.effects import density_panels
     from experiments.query_pictures import interventional_densities
 
@@ -129,7 +129,7 @@ def _interventional_distributions(folders: Sequence[str], out: Path, *, pairs: s
     return [*written, save_facts(facts, out)]
 
 
-def _causal_effects(folders: Sequence[str], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
+def _causal_effects(folders: Sequence[Path], out: Path, *, pairs: str, n: int, seed: int) -> list[Path]:
     from bci.effect_matrix import effect_matrix
     from experiments.effects import true_effects, write_effects
     from experiments.query_pictures import effect_heat_map
@@ -157,7 +157,7 @@ _FROM_RUNS: dict[str, Callable[..., list[Path]]] = {
 }
 
 
-def _read(folders: Sequence[str]) -> list[SavedRun]:
+def _read(folders: Sequence[Path]) -> list[SavedRun]:
     from experiments.saved_run import SavedRun  # here, as torch takes seconds that a wrong command need not spend
 
     return [SavedRun.read("run", folder) for folder in folders]

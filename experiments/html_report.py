@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bci.errors import InvalidInput
 from bci.replacing import replacing
-from experiments.arguments import answered, key_values
+from experiments.arguments import answered, key_values, path
 from experiments.html_page import page
 from experiments.outcome import one_line
 from experiments.published import read_figures, read_tables
@@ -29,10 +29,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: Sequence[str]) -> str:
     settings = key_values(arguments, _DEFAULTS)
+    paths = {key: path(text) for key, text in settings.items()}
     for key in ("tables", "figures"):
-        if settings[key] != _DEFAULTS[key] and not Path(settings[key]).exists():
-            raise InvalidInput(f"{key}: expected a folder, got '{settings[key]}' (no such folder); check the path")
-    return write_report(*(Path(settings[key]) for key in ("out", "tables", "figures")))
+        if settings[key] != _DEFAULTS[key] and not paths[key].exists():
+            raise InvalidInput(f"{key}: expected a folder, got '{paths[key]}' (no such folder); check the path")
+    return write_report(**paths)
 
 
 def write_report(out: Path, tables: Path, figures: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bci.errors import InvalidInput
-from experiments.arguments import answered, key_values, whole_number, yes_or_no
+from experiments.arguments import answered, key_values, path, whole_number, yes_or_no
 from experiments.interventions import check_name, parse_do, written_do
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _answer(arguments: Sequence[str]) -> str:
 
     from experiments.saved_run import SavedRun  # here, as torch takes seconds that a wrong command need not spend
 
-    run = SavedRun.read("run", settings["run"])
+    run = SavedRun.read("run", path(settings["run"]))
     names = run.posterior.names
     do = parse_do("do", asked[0], names)
     baseline = parse_do("baseline", settings["baseline"], names) if settings["baseline"] else {}

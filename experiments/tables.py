@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.arguments import answered, key_values, whole_number
+from experiments.arguments import answered, key_values, path, whole_number
 from experiments.expand import expand
 from experiments.printed import TABLES
 from experiments.publish import publish
@@ -61,7 +61,7 @@ def _answer(arguments: Sequence[str]) -> str:
     settings = key_values(arguments, DEFAULTS)
     version = whole_number("version", settings["version"], 0) if settings["version"] else None
     table, version = build(settings["name"], settings["store.path"], version)
-    folder = publish(table, Path(settings["out"]).expanduser(), version)
+    folder = publish(table, path(settings["out"]), version)
     return f"{folder}: {summary(table)}"
 
 

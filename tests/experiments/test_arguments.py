@@ -3,11 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from experiments import export, figures, html_report, query, status, tables
-from experiments.arguments import answered
+from experiments.arguments import answered, path
 from experiments.store import __main__ as store
 
 INTERRUPTED = {
@@ -46,3 +47,36 @@ def test_a_command_whose_output_nobody_reads_ends_without_a_word(module):
 def test_help_is_the_usage(capsys):
     assert answered(["name=x", "--help"], "how to", lambda _: "answer") == 0
     assert capsys.readouterr() == ("how to\n", "")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """The home folder, which is not the folder that a command starts in."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "home"
+
+
+def test_a_tilde_is_the_home_folder(home):
+    assert path("~/out/rows.csv") == home / "out" / "rows.csv"
+    assert path("~no such user/a") == Path("~no such user/a")
+    assert path("a~") == Path("a~")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        (query, ["run=~/a.txt", "do(X=1)"]),
+        (figures, ["name=causal_effects", "run=~/a.txt"]),
+        (figures, ["name=causal_effects", "run=run", "out=~/a.txt"]),
+        (figures, ["name=main_cd", "out=~/a.txt"]),
+        (html_report, ["tables=~/a.txt"]),
+        (html_report, ["out=~/a.txt"]),
+        (export, ["out=~/a.txt"]),
+    ],
+)
+def test_a_command_looks_into_the_home_folder(home, capsys, module, arguments):
+    assert module.main(arguments) == 2
+    assert f"got '{home / 'a.txt'}'" in capsys.readouterr().err
