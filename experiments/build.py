@@ -94,7 +94,10 @@ def check_settings(
         if key not in accepted and not open_ended:
             raise InvalidInput(f"{group}.{key}: unknown key; expected one of {', '.join(accepted)}")
         if key in accepted and not _conforms(value, hints.get(key, Any)):
-            raise InvalidInput(f"{group}.{key}: expected {_describe(hints[key])}, got {value!r}; set {group}.{key}=...")
+            wanted = f"[{value}]" if _conforms([value], hints[key]) else "..."  # one item is a list too
+            raise InvalidInput(
+                f"{group}.{key}: expected {_describe(hints[key])}, got {value!r}; set {group}.{key}={wanted}"
+            )
     for name in accepted:
         if name not in values and parameters[name].default is inspect.Parameter.empty:
             raise InvalidInput(f"{group}.{name}: expected a value, got none; add it to the config")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from bci.errors import InvalidInput
 from experiments.outcome import FAILED, FINISHED, Ended, complain, say
@@ -74,7 +74,9 @@ class SweepOutcome(Callback):
         shutil.rmtree(self._folder(config), ignore_errors=True)
         unfinished = [job.status for job in jobs if job.status not in FINISHED]
         try:
-            table = summary(jobs, Path(config.store.path), list(config.metrics.names))
+            names = OmegaConf.select(config, "metrics.names")
+            shown = list(names) if isinstance(names, ListConfig) else []  # else the jobs have said what is wrong
+            table = summary(jobs, Path(config.store.path), shown)
             if table:
                 say(table)
         finally:  # Hydra goes on after an exception of a callback as if there had been none

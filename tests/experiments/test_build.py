@@ -44,8 +44,8 @@ def test_the_target_gets_its_settings():
             {"mode": "nope"},
             "method.mode: expected one of fit, invalid, crash, memory, interrupt, killed, timeout, got 'nope'",
         ),
-        ({"names": "ab"}, "method.names: expected a list of a text or null, got 'ab'"),
-        ({"names": [1]}, "method.names: expected a list of a text or null"),
+        ({"names": "ab"}, "method.names: expected a list of a text or null, got 'ab'; set method.names=[ab]"),
+        ({"names": [1]}, "method.names: expected a list of a text or null, got [1]; set method.names=..."),
         ({"max_parents": -1}, "method.max_parents: expected at least 0, got -1"),
     ],
 )

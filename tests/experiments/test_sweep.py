@@ -135,6 +135,19 @@ def test_jobs_that_never_began_count(tmp_path, store, capsys):
     assert err == "error: 2 of 3 jobs did not finish (2 not run), 0 ran, 1 skipped; see sweep\n"
 
 
+@pytest.mark.parametrize("metrics", [{"names": "eshd"}, {"names": None}, {}])
+def test_names_of_metrics_that_are_no_list_are_no_columns(tmp_path, store, capsys, metrics):
+    config = OmegaConf.merge(sweep_config(tmp_path, 0, store), {"metrics": None}, {"metrics": metrics})
+    sweep = SweepOutcome()
+    sweep.on_job_start(config)
+    sweep.on_job_end(config, JobReturn(_return_value=Ended("skipped", "a"), status=JobStatus.COMPLETED))
+    sweep.on_multirun_end(config)
+    assert lines(capsys.readouterr().out)[:2] == [
+        ["mean", "over", "seeds", "jobs", "fit", "s"],
+        ["all", "jobs", "1/1", "10.0"],
+    ]
+
+
 def test_a_table_that_fails_does_not_hide_the_jobs_that_did(tmp_path, store, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
