@@ -39,6 +39,7 @@ _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)  # all other BaseEx
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 _UNUSABLE = re.compile(r"[][^|%\\\x00-\x1f\x7f]")  # in a path: deltalake panics at them, or reads another path
 _NO_ROOM = re.compile(r"(os error|Errno) (27|28|122)\b")  # EFBIG, ENOSPC, EDQUOT
+_STACK = re.compile(r" 0: .* 1: .*")
 _LOG_FILE = re.compile(r"\d{20}\.(json|checkpoint\..*)")
 
 
@@ -177,7 +178,7 @@ class ResultStore:
         except (InvalidInput, *_INTERRUPTS):
             raise
         except BaseException as error:
-            reason = one_line(error)
+            reason = _reason(error)
             if _NO_ROOM.search(reason):
                 reason += "; nothing stored is lost, free space and run again"
             raise StoreWriteError(f"could not write to the store '{self.path}': {reason}") from error
@@ -273,7 +274,7 @@ class ResultStore:
         except (InvalidInput, *_INTERRUPTS):
             raise
         except BaseException as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else _reason(error)
             raise InvalidInput(f"store.path: expected {expected}, got '{self.path}' ({reason}); {remedy}") from error
 
 
@@ -297,6 +298,11 @@ def latest(frame: pd.DataFrame) -> pd.DataFrame:
     runs = ok.drop_duplicates("run_id").sort_values(["started_at", "run_id"], kind="stable")
     newest = runs.drop_duplicates("job_id", keep="last")["run_id"]
     return ok[ok["run_id"].isin(newest)]
+
+
+def _reason(error: BaseException) -> str:
+    """The message of an exception in one line, without the stack of Rust code that deltalake may put after it."""
+    return _STACK.sub("", one_line(error))
 
 
 def _add_missing_columns(delta: DeltaTable) -> None:
