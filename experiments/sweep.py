@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -52,6 +53,7 @@ class SweepOutcome(Callback):
         return {int(note.stem) for note in self._folder(config).glob("*.json")}
 
     def on_multirun_start(self, config: DictConfig, **_: object) -> None:
+        atexit.register(shutil.rmtree, self._folder(config), ignore_errors=True)  # a sweep may be interrupted
         open_sweep(self._folder(config), number_of_jobs(config))
 
     def on_job_start(self, config: DictConfig, **_: object) -> None:

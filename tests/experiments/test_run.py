@@ -234,6 +234,7 @@ def test_a_signal_in_the_middle_of_a_fit_is_one_line_and_keeps_finished_jobs(tmp
     ended = interrupt_at(tmp_path / "number", process, number)
     line = f"error: {what}; nothing of a job that had not ended was stored"
     assert (ended[0], errors(ended[2])) == (code, [line])
+    assert list((tmp_path / "multirun").rglob(".jobs*")) == []
     assert ResultStore(tmp_path / "results" / "store").rows()[["method", "status"]].to_numpy().tolist() == [
         ["quick", "ok"]
     ]
