@@ -52,8 +52,9 @@ def _answer(arguments: Sequence[str]) -> str:
 
     run = SavedRun.read("run", path(settings["run"]))
     names = run.posterior.names
-    do = parse_do("do", asked[0], names)
-    baseline = parse_do("baseline", settings["baseline"], names) if settings["baseline"] else {}
+    scaler = run.posterior.scaler if original_scale else None
+    do = parse_do("do", asked[0], names, scaler)
+    baseline = parse_do("baseline", settings["baseline"], names, scaler) if settings["baseline"] else {}
     against = written_do(baseline) if baseline else "no intervention"
     if settings["target"]:
         target = check_name("target", settings["target"], names)

@@ -111,6 +111,9 @@ def test_the_same_question_has_the_same_answer(gp_run, capsys):
         (["run=run", "do(X9=1)"], "do: expected one of X0, X1, X2, X3, got 'X9'"),
         (["run=run", "do(X1=1)", "target=X9"], "target: expected one of X0, X1, X2, X3, got 'X9'"),
         (["run=run", "do(X1=1)", "baseline=X2"], "baseline: expected do(NAME=VALUE)"),
+        (["run=run", "do(X0=1e308)", "target=X3"], "do: expected a value within 1,000,000 standard deviations"),
+        (["run=run", "do(X0=1)", "baseline=do(X0=1e308)"], "baseline: expected a value within 1,000,000 standard"),
+        (["run=run", "do(X0=1e308)", "original_scale=true"], "do: expected a value within 1,000,000 standard"),
         (["run=run", "do(X1=1)", "colour=red"], "command line: expected run=..., target=..., "),
         (["run=run", "do(X1=1)", "target=X1", "target=X2"], "target: expected one value"),
         (["run=run", "do(X1=1)", "n=0"], "n: expected a whole number of at least 1, got '0'"),
@@ -133,6 +136,14 @@ def test_a_wrong_question_is_one_line(tmp_path, monkeypatch, capsys, arguments, 
     assert out == ""
     assert err.startswith(f"error: {message}")
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("run", ["gp_run", "linear_run"])
+def test_the_farthest_value_has_a_finite_answer(request, capsys, run):
+    folder = request.getfixturevalue(run)
+    answer = values(ask(capsys, f"run={folder}", "do(X0=1e6)", "target=X3", "n=100"))
+    assert np.isfinite(float(answer["mean"][0]))
 
 
 def test_the_directory_of_a_job_that_was_skipped_is_told(run_job, tmp_path, capsys):
