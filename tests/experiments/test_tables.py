@@ -160,6 +160,7 @@ def test_explanations_go_into_the_index(make, tmp_path):
 def test_the_page_of_results_shows_a_table(make, tmp_path):
     make()
     page = tmp_path / "page.html"
+    (tmp_path / "none").mkdir()
     assert write_page([f"out={page}", f"tables={tmp_path}/out/tables", f"figures={tmp_path}/none"]) == 0
     text = page.read_text()
     assert "0.15 ± 0.02" in text
