@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.outcome import INVALID, OK, complain, one_line, say
+from experiments.outcome import INVALID, OK, complain, one_line
 
 
 def key_values(arguments: Sequence[str], defaults: Mapping[str, str]) -> dict[str, str]:
@@ -55,10 +55,26 @@ def answered(arguments: Sequence[str], usage: str, answer: Callable[[Sequence[st
     asks_for_help = bool({"-h", "--help"} & set(arguments))
 
     def work() -> int:
-        say(usage if asks_for_help else answer(arguments))
+        tell(usage if asks_for_help else answer(arguments))
         return OK
 
     return exit_code(work)
+
+
+def tell(text: str) -> None:
+    """Write the answer of a command to stdout, which it must not lose.
+
+    Raises:
+        BrokenPipeError: nobody reads on.
+        InvalidInput: it cannot be written.
+    """
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InvalidInput(f"stdout: expected a place that can be written to, got: {one_line(error)}") from error
 
 
 def exit_code(work: Callable[[], int]) -> int:

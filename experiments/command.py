@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -52,6 +53,7 @@ def run(cfg: DictConfig) -> Ended:
 
 def command() -> None:
     """Run the command line, with one line on stderr for whatever is wrong with it."""
+    logging.raiseExceptions = False  # else each message for a terminal that has gone would be a traceback
     try:
         sys.argv[1:] = sweepable(sys.argv[1:])
     except InvalidInput as error:
@@ -121,7 +123,8 @@ def explain(error: Exception) -> str:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
         return f"{key}: unknown key; correct it, --cfg job shows all keys of a command"
     if isinstance(error, OSError):
-        return f"hydra.run.dir: expected a folder that can be written to, got: {one_line(error)}"
+        key = "hydra.sweep.dir" if {"-m", "--multirun"} & set(sys.argv) else "hydra.run.dir"
+        return f"{key}: expected a folder that can be written to, got: {one_line(error)}"
     reason = f" ({str(error.__cause__).splitlines()[0]})" if isinstance(error.__cause__, OmegaConfBaseException) else ""
     return f"command line: {one_line(error)}{reason}; correct it (HYDRA_FULL_ERROR=1 shows where it comes from)"
 

@@ -12,10 +12,10 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from bci.errors import InvalidInput
-from experiments.arguments import exit_code
+from experiments.arguments import exit_code, tell
 from experiments.command import explain
 from experiments.expand import Sweep, expand
-from experiments.outcome import FAILED, INVALID, OK, say
+from experiments.outcome import FAILED, INVALID, OK
 from experiments.store import ResultStore
 from experiments.sweep import aligned, labels
 
@@ -69,20 +69,20 @@ def status(sweep: Sweep, rows: pd.DataFrame) -> tuple[str, bool]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if not arguments or {"-h", "--help"} & set(arguments):
-        say(USAGE)
-        return OK if arguments else INVALID
     return exit_code(lambda: _answer(arguments))
 
 
 def _answer(arguments: Sequence[str]) -> int:
+    if not arguments or {"-h", "--help"} & set(arguments):
+        tell(USAGE)
+        return OK if arguments else INVALID
     overrides = _overrides(arguments)
     try:
         sweep = expand(overrides)
     except Exception as error:  # of Hydra, about the overrides
         raise InvalidInput(explain(error)) from error
     text, complete = status(sweep, _rows(Path(str(sweep.config.store.path))))
-    say(text)
+    tell(text)
     return OK if complete else FAILED
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import io
 import os
 import subprocess
 import sys
@@ -34,7 +36,7 @@ def test_an_interrupt_ends_a_command_with_one_line(monkeypatch, capsys, name):
     assert capsys.readouterr() == ("", "error: interrupted\n")
 
 
-@pytest.mark.parametrize("module", ["experiments.store", "experiments.tables"])
+@pytest.mark.parametrize("module", ["experiments.store", "experiments.tables", "experiments.status"])
 def test_a_command_whose_output_nobody_reads_ends_without_a_word(module):
     ours, its = os.pipe()
     os.close(ours)
@@ -42,6 +44,17 @@ def test_a_command_whose_output_nobody_reads_ends_without_a_word(module):
     ended = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, text=True, check=False)
     os.close(its)
     assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_an_answer_that_cannot_be_written_is_an_error(monkeypatch, capsys):
+    class Full(io.StringIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert answered([], "how to", lambda _: "answer") == 2
+    expected = "error: stdout: expected a place that can be written to, got: [Errno 28] No space left on device\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_help_is_the_usage(capsys):

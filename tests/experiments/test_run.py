@@ -88,6 +88,23 @@ def test_a_command_that_cannot_be_run_is_one_line_and_stores_nothing(command, st
     assert statuses() == []
 
 
+def test_a_sweep_whose_folder_cannot_be_made_is_one_line(command, stand_in_method):
+    ended = command(*stand_in_method, "data.seed=1,2", "hydra.sweep.dir=/proc/sweep", flag="-m")
+    assert ended.code == 2
+    (line,) = ended.err.splitlines()
+    assert line.startswith("error: hydra.sweep.dir: expected a folder that can be written to, got: ")
+
+
+def test_a_sweep_goes_on_when_nobody_reads_what_it_says(tmp_path):
+    small = ["data=er", "data.num_nodes=6", "data.num_samples=20", "metrics.names=[eshd]"]
+    process = from_the_shell(tmp_path, "-m", "method=empty", *small, "data.seed=1,2", "store.path=store")
+    process.stdout.close()
+    said = process.stderr.read()
+    assert process.wait() == 0
+    assert [line.partition(" done")[0] for line in said.splitlines()] == ["1/2", "2/2"]
+    assert ResultStore(tmp_path / "store").rows()["status"].tolist() == ["ok", "ok"]
+
+
 @pytest.mark.parametrize("number", ["two", "-1", "0", "1.5", "true", "null"])
 def test_a_sweep_over_no_whole_number_of_data_sets_is_one_line(command, recwarn, number):
     ended = command("+experiment=quick/degree_4", f"num_models={number}", flag="-m")
