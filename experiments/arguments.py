@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.outcome import INVALID, OK, complain, one_line
+from experiments.outcome import INVALID, OK, complain, drop_unwritten, one_line
 
 
 def key_values(arguments: Sequence[str], defaults: Mapping[str, str]) -> dict[str, str]:
@@ -92,5 +92,6 @@ def exit_code(work: Callable[[], int]) -> int:
             complain("interrupted")
             return 128 + signal.SIGINT
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return 128 + signal.SIGPIPE
+    finally:
+        drop_unwritten()

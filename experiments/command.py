@@ -165,9 +165,9 @@ def _as_sweep(override: Override | None) -> str:
         sweep = f"{key}=choice({choice})"
         if _only_value(sweep) == repr(override.value()):
             return sweep
-    group = override.key_or_group.partition(".")[0]
+    group, given = override.key_or_group.partition(".")[0], str(override.input_line).partition("=")[2]
     raise InvalidInput(
-        f"{override.key_or_group}: expected a value without quotation marks in a sweep over {group}, got {value}; "
+        f"{override.key_or_group}: expected a value that a sweep over {group} can be written with, got {given}; "
         f"start a sweep for each {group}"
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import traceback
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -101,7 +103,7 @@ def _attempt(run: _Run) -> Ended:
     what = f"{run.job.method_name} on {run.job.data_name}"
     try:
         return _fit_and_store(run)
-    except KeyboardInterrupt:  # signals too come as one
+    except KeyboardInterrupt:
         raise
     except InvalidInput as error:
         return _record_end(run, "invalid", one_line(error), one_line(error))
@@ -110,8 +112,17 @@ def _attempt(run: _Run) -> Ended:
         status, reason = "timeout" if isinstance(error, MethodTimeout) else "failed", one_line(error)
         return _record_end(run, status, reason, f"{what}: {reason}; {log_traceback(run.run_dir)}")
     except BaseException as error:  # also a method's call of sys.exit and the panics of Rust extensions
+        if isinstance(error, SystemExit) and _raised_by_a_signal(error):
+            raise
         reason = _reason(error, run.job)
         return _record_end(run, "failed", reason, f"{what} failed, {reason}; {log_traceback(run.run_dir)}")
+
+
+def _raised_by_a_signal(error: BaseException) -> bool:
+    """Whether an exception comes from the handler of a signal: a worker of SLURM or Ray is told so to leave a job."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {getattr(getattr(each, "__func__", each), "__code__", None) for each in handlers}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _fit_and_store(run: _Run) -> Ended:

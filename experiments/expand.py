@@ -45,14 +45,17 @@ class Sweep:
     refused: list[RefusedJob] = field(default_factory=list)
 
 
-def expand(overrides: Sequence[str]) -> Sweep:
+def expand(overrides: Sequence[str], *, keep_refused: bool = False) -> Sweep:
     """The jobs of `python -m experiments.run -m OVERRIDES`, those of `hydra.sweeper.params` included.
 
     Jobs that differ in their seeds alone are composed once.
 
+    Args:
+        keep_refused: tell of jobs that would be refused, rather than raise at the first one, unless all would be.
+
     Raises:
         Exception: of Hydra, for overrides that it refuses; `experiments.command.explain` has a line for each.
-        InvalidInput: a value is missing or a data file cannot be read, in every job.
+        InvalidInput: a value is missing or a data file cannot be read.
     """
     overrides = sweepable(overrides)
     with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
@@ -61,7 +64,7 @@ def expand(overrides: Sequence[str]) -> Sweep:
         found = list(_jobs(loader, combinations(loader, config, overrides)))
     jobs = [job for job in found if isinstance(job, SweepJob)]
     refused = [job for job in found if isinstance(job, RefusedJob)]
-    if refused and not jobs:
+    if refused and not (jobs and keep_refused):
         raise InvalidInput(refused[0].reason)
     return Sweep(jobs, config, refused)
 

@@ -76,10 +76,8 @@ def evaluated(job: Job, fit: Fitted, columns: dict[str, Any]) -> Result:
     columns["eval_seconds"] = time.perf_counter() - start
     columns["peak_memory_mb"] = fit.posterior.diagnostics.get("peak_memory_mb") or peak_memory_mb()
     return Result(
-        dataset=fit.dataset,
-        posterior=fit.posterior,
-        fit_seconds=fit.fit_seconds,
-        metrics={name: _plain(value) for name, value in metrics.items()},
+        **vars(fit),
+        metrics={name: _storable(value) for name, value in metrics.items()},
         eval_seconds=columns["eval_seconds"],
         peak_memory_mb=columns["peak_memory_mb"],
     )
@@ -99,7 +97,7 @@ def _check_posterior(posterior: object, num_nodes: int) -> None:
         raise ValueError(f"{expected} from the method's _fit, got {probabilities[i, j]} at [{i}, {j}]; correct it")
 
 
-def _plain(value: float | Undefined) -> float | Undefined:
+def _storable(value: float | Undefined) -> float | Undefined:
     """A value as the store and JSON know it: NaN would read as missing, so it is given its reason here."""
     if isinstance(value, Undefined):
         return value

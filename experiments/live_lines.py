@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 _ERASE = "\r\x1b[J"  # from the cursor's line to the end of the screen
@@ -55,7 +56,6 @@ class LiveLines:
         with self._lock:
             self._erase()
             self._lines = None
-            self._terminal.flush()
         for name, (stream, above) in self._replaced.items():
             if getattr(sys, name) is above:
                 setattr(sys, name, stream)
@@ -92,8 +92,9 @@ class LiveLines:
             self._drawn = lines
 
     def _put(self, codes: str) -> None:
-        self._terminal.write(codes)
-        self._terminal.flush()
+        with suppress(OSError):  # the terminal has gone
+            self._terminal.write(codes)
+            self._terminal.flush()
 
     def _fitted(self) -> list[str]:
         """The lines, none wider than the terminal, without control characters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Mapping
@@ -30,24 +31,33 @@ class Ended(NamedTuple):
 
 def say(text: str) -> None:
     """Write text for the user to stdout."""
-    _write(sys.stdout, text)
+    write(sys.stdout, text)
 
 
 def complain(message: str) -> None:
     """Write one line that begins with `error:` to stderr."""
-    _write(sys.stderr, f"error: {message}")
+    write(sys.stderr, f"error: {message}")
 
 
 def warn(message: str) -> None:
     """Write one line that begins with `warning:` to stderr."""
-    _write(sys.stderr, f"warning: {message}")
+    write(sys.stderr, f"warning: {message}")
 
 
-def _write(stream: TextIO, text: str) -> None:
+def write(stream: TextIO, text: str) -> None:
     """Write a line at once; a reader that has gone or a full disk must not end a job that is otherwise well."""
     with suppress(OSError):
         stream.write(text + "\n")
         stream.flush()
+
+
+def drop_unwritten() -> None:
+    """Let go of what nobody takes: Python would write it when it ends, and end with code 120 if it cannot."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def one_line(error: BaseException) -> str:

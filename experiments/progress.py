@@ -19,7 +19,7 @@ from bci.counting import reporting
 from bci.errors import InvalidInput
 from experiments.combinations import combinations
 from experiments.live_lines import LiveLines, is_terminal
-from experiments.outcome import FINISHED
+from experiments.outcome import FINISHED, write
 
 _POLL = 2.0  # seconds between two looks at the notes of jobs, which may be many and on a network drive
 
@@ -237,5 +237,4 @@ def _watch(stop: threading.Event) -> None:
 
 def _look(sweep: SweepProgress) -> None:
     if sweep.look() and _Shown.live is None:
-        sys.stderr.write(sweep.line() + "\n")
-        sys.stderr.flush()
+        write(sys.stderr, sweep.line())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from experiments.outcome import complain
+from experiments.outcome import complain, drop_unwritten
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -25,6 +25,8 @@ def main() -> None:
         number = interrupt.args[0] if interrupt.args else signal.SIGINT
         complain(_line(number))
         sys.exit(_code(number))
+    finally:
+        drop_unwritten()
 
 
 @contextmanager

@@ -59,11 +59,11 @@ def status(sweep: Sweep, rows: pd.DataFrame) -> tuple[str, bool]:
     for name, group in [*lines.items(), ("all", states)]:
         table.append([name, str(len(group)), *(str(group.count(state)) for state in _STATES)])
 
-    errors = [f"{job}: {tried.loc[job, 'status']}: {tried.loc[job, 'error']}" for job in tried.index]
     refused = zip(names[len(sweep.jobs) :], sweep.refused, strict=True)
-    errors += dict.fromkeys(f"{name}: refused: {job.reason}" for name, job in refused)  # seeds do not matter
+    errors = list(dict.fromkeys(f"{name}: refused: {job.reason}" for name, job in refused))  # seeds do not matter
+    errors += [f"{job}: {tried.loc[job, 'status']}: {tried.loc[job, 'error']}" for job in tried.index]
     if len(errors) > _ERRORS_SHOWN:
-        errors[_ERRORS_SHOWN:] = [f"and {len(errors) - _ERRORS_SHOWN} more failed"]
+        errors[_ERRORS_SHOWN:] = [f"and {len(errors) - _ERRORS_SHOWN} more errors"]
     return "\n".join([aligned(table), *errors]), set(states) <= {"done"}
 
 
@@ -78,7 +78,7 @@ def _answer(arguments: Sequence[str]) -> int:
         return OK if arguments else INVALID
     overrides = _overrides(arguments)
     try:
-        sweep = expand(overrides)
+        sweep = expand(overrides, keep_refused=True)
     except Exception as error:  # of Hydra, about the overrides
         raise InvalidInput(explain(error)) from error
     text, complete = status(sweep, _rows(Path(str(sweep.config.store.path))))

@@ -17,12 +17,17 @@ def from_the_shell(folder: Path, *arguments: str, own_session: bool = False) -> 
     return subprocess.Popen(
         [sys.executable, "-m", "experiments.run", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**buffered(), "PYTHONPATH": paths},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=own_session,
     )
+
+
+def buffered() -> dict[str, str]:
+    """The environment, in which Python writes what is left of its output when it ends."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
 
 
 def errors(text: str) -> list[str]:

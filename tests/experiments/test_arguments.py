@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import errno
-import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from shell import buffered
 
 from experiments import export, figures, html_report, query, status, tables
 from experiments.arguments import answered, path
@@ -41,20 +40,18 @@ def test_a_command_whose_output_nobody_reads_ends_without_a_word(module):
     ours, its = os.pipe()
     os.close(ours)
     command = [sys.executable, "-m", module, "--help"]
-    ended = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, text=True, check=False)
+    ended = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, env=buffered(), text=True, check=False)
     os.close(its)
     assert (ended.returncode, ended.stderr) == (141, "")
 
 
-def test_an_answer_that_cannot_be_written_is_an_error(monkeypatch, capsys):
-    class Full(io.StringIO):
-        def write(self, _):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(sys, "stdout", Full())
-    assert answered([], "how to", lambda _: "answer") == 2
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_an_answer_that_cannot_be_written_is_an_error():
+    command = [sys.executable, "-m", "experiments.store", "--help"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=buffered(), text=True, check=False)
     expected = "error: stdout: expected a place that can be written to, got: [Errno 28] No space left on device\n"
-    assert capsys.readouterr().err == expected
+    assert (ended.returncode, ended.stderr) == (2, expected)
 
 
 def test_help_is_the_usage(capsys):

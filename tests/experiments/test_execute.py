@@ -287,6 +287,25 @@ def test_a_method_that_leaves_the_program_is_a_failure_too(run_job, stored, monk
     assert stored()["error"].tolist() == [f"SystemExit: {code}"]
 
 
+def test_a_signal_that_tells_a_worker_to_leave_ends_its_job(run_job, stored, monkeypatch):
+    class Handler:
+        def leave(self, *_):
+            sys.exit(-1)
+
+    def signalled(*_):
+        os.kill(os.getpid(), signal.SIGUSR2)
+        time.sleep(60)
+
+    monkeypatch.setattr(stand_ins.RandomDag, "_fit", signalled)
+    previous = signal.signal(signal.SIGUSR2, Handler().leave)
+    try:
+        with pytest.raises(SystemExit):
+            run_job()
+    finally:
+        signal.signal(signal.SIGUSR2, previous)
+    assert len(stored()) == 0
+
+
 def test_a_reader_of_the_terminal_that_has_gone_fails_no_job(run_job, stored, monkeypatch, tmp_path):
     class Gone(io.StringIO):
         def write(self, _):

@@ -95,7 +95,8 @@ def test_a_value_means_in_a_sweep_over_data_what_it_means_in_a_single_run(value)
 
 def test_a_value_that_a_sweep_cannot_hold_is_refused_as_it_was_typed():
     with pytest.raises(
-        InvalidInput, match=r"^data\.graph_model: expected a value without quotation marks .* \"it's, a\";"
+        InvalidInput,
+        match=r"^data\.graph_model: expected a value that a sweep over data can be written with, got \"it's, a\";",
     ):
         expand(["data=er,sf", 'data.graph_model="it\'s, a"', "method=ges"])
 

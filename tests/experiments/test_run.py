@@ -95,14 +95,19 @@ def test_a_sweep_whose_folder_cannot_be_made_is_one_line(command, stand_in_metho
     assert line.startswith("error: hydra.sweep.dir: expected a folder that can be written to, got: ")
 
 
-def test_a_sweep_goes_on_when_nobody_reads_what_it_says(tmp_path):
+@pytest.mark.parametrize(("seeds", "code"), [("1,2", 0), ("1,-1,2", 1)])
+@pytest.mark.parametrize("reads_errors", [True, False])
+def test_a_sweep_goes_on_when_nobody_reads_what_it_says(tmp_path, seeds, code, reads_errors):
     small = ["data=er", "data.num_nodes=6", "data.num_samples=20", "metrics.names=[eshd]"]
-    process = from_the_shell(tmp_path, "-m", "method=empty", *small, "data.seed=1,2", "store.path=store")
+    process = from_the_shell(tmp_path, "-m", "method=empty", *small, f"data.seed={seeds}", "store.path=store")
     process.stdout.close()
-    said = process.stderr.read()
-    assert process.wait() == 0
-    assert [line.partition(" done")[0] for line in said.splitlines()] == ["1/2", "2/2"]
-    assert ResultStore(tmp_path / "store").rows()["status"].tolist() == ["ok", "ok"]
+    if reads_errors:
+        said = process.stderr.read()
+        assert "Traceback" not in said
+        assert len(errors(said)) == 2 * code  # the job, and the sweep
+    process.stderr.close()
+    assert process.wait() == code
+    assert ResultStore(tmp_path / "store").rows()["status"].tolist().count("ok") == 2
 
 
 @pytest.mark.parametrize("number", ["two", "-1", "0", "1.5", "true", "null"])
