@@ -83,14 +83,13 @@ def exit_code(work: Callable[[], int]) -> int:
     It ends without a word where nobody reads on, as in `python -m experiments.store history | head -1`.
     """
     try:
-        try:
-            return work()
-        except InvalidInput as error:
-            complain(one_line(error))
-            return INVALID
-        except KeyboardInterrupt:
-            complain("interrupted")
-            return 128 + signal.SIGINT
+        return work()
+    except InvalidInput as error:
+        complain(one_line(error))
+        return INVALID
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return 128 + signal.SIGINT
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
     finally:

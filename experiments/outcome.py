@@ -75,13 +75,19 @@ def write_outcome(run_dir: Path, outcome: Mapping[str, Any]) -> None:
     (run_dir / OUTCOME).write_text(text + "\n", encoding="utf-8")
 
 
-def holds_numbers(run_dir: Path, job_id: str) -> bool:
-    """Whether `metrics.json` of the run directory has the numbers of this job."""
+def read_outcome(run_dir: Path) -> dict[str, Any]:
+    """What `metrics.json` of the run directory holds; empty if there is none that can be read."""
     try:
         outcome = json.loads((run_dir / OUTCOME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(outcome, dict) and outcome.get("job_id") == job_id and "metrics" in outcome
+        return {}
+    return outcome if isinstance(outcome, dict) else {}
+
+
+def holds_numbers(run_dir: Path, job_id: str) -> bool:
+    """Whether `metrics.json` of the run directory has the numbers of this job."""
+    outcome = read_outcome(run_dir)
+    return outcome.get("job_id") == job_id and "metrics" in outcome
 
 
 def log_traceback(run_dir: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from bci.dataset import Dataset
 from bci.errors import InvalidInput
 from bci.posterior_file import load_posterior
 from experiments.build import build
-from experiments.outcome import OUTCOME, POSTERIOR
+from experiments.outcome import POSTERIOR, read_outcome
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,12 @@ class SavedRun:
         if not folder.is_dir():
             raise InvalidInput(f"{key}: expected a run directory, got '{folder}' (no such folder); see outputs/")
         if not (folder / POSTERIOR).is_file():
-            skipped = _skipped(folder)
-            if skipped:
+            outcome = read_outcome(folder)
+            if outcome.get("status") == "skipped":
                 raise InvalidInput(
-                    f"{key}: expected a run directory with {POSTERIOR}, got '{folder}', where job {skipped} was "
-                    "skipped; name the directory of its earlier run, or run it again with force=true"
+                    f"{key}: expected a run directory with {POSTERIOR}, got '{folder}', where job "
+                    f"{outcome.get('job_id')} was skipped; name the directory of its earlier run, or run it again with "
+                    "force=true"
                 )
             raise InvalidInput(
                 f"{key}: expected a run directory with {POSTERIOR}, got '{folder}' without one; "
@@ -97,12 +97,3 @@ class SavedRun:
         except (OmegaConfBaseException, YAMLError, ValueError) as error:
             raise InvalidInput(f"{path}: expected a config, got another file; run the job again") from error
         return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
-
-
-def _skipped(folder: Path) -> str | None:
-    """The id of the job that was skipped in a run directory, None if there was no such job."""
-    try:
-        outcome = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return str(outcome.get("job_id")) if isinstance(outcome, dict) and outcome.get("status") == "skipped" else None
