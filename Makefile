@@ -7,7 +7,7 @@ STORE ?= results/store
 RAY_INSTALLED := $(VENV)/.installed-ray
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-ray run test test-slow test-slurm test-ray test-browser test-latex table report lint types check benchmark clean
+.PHONY: help setup setup-ray run test test-slow test-slurm test-ray test-browser test-latex table publish report lint types check benchmark clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -49,6 +49,9 @@ test-browser: $(INSTALLED) ## run the tests of the page in chromium (Debian: chr
 
 table: $(INSTALLED) ## rebuild a table of the paper from the store: make table TABLE=degree_4 [STORE=DIR] [VERSION=N]
 	$(BIN)/python -m experiments.tables name=$(TABLE) store.path=$(STORE) $(if $(VERSION),version=$(VERSION))
+
+publish: $(INSTALLED) ## rebuild rows, tables, figures and the page from one version of the store: make publish [STORE=DIR] [VERSION=N]
+	$(BIN)/python -m experiments.publication store.path=$(STORE) $(if $(VERSION),version=$(VERSION))
 
 test-latex: $(INSTALLED) ## compile the tables with pdflatex (Debian: texlive-latex-base, texlive-latex-extra)
 	$(BIN)/python -m pytest -m latex

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from bci.errors import InvalidInput
@@ -19,8 +20,10 @@ USAGE = "python -m experiments.export store.path=DIR out=FILE.csv|.parquet [vers
 _WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {".csv": csv.write_csv, ".parquet": parquet.write_table}
 
 
-def export(store: str | Path, out: str | Path, version: int | None = None) -> int:
+def export(store: str | Path, out: str | Path, version: int | None = None, jobs: Collection[str] | None = None) -> int:
     """Write the tidy rows of a version of the store, the newest if None, to a CSV or Parquet file.
+
+    `jobs` are the ids of those whose rows are written, all if None.
 
     A file that is there is replaced in one step, so a reader never sees half of one. In a CSV file a null is an empty
     cell and times are UTC.
@@ -36,6 +39,8 @@ def export(store: str | Path, out: str | Path, version: int | None = None) -> in
     if out.suffix not in _WRITERS:
         raise InvalidInput(f"out: expected a file that ends in {' or '.join(_WRITERS)}, got '{out}'; rename it")
     rows = ResultStore(store).table(version)
+    if jobs is not None:
+        rows = rows.filter(pc.is_in(rows["job_id"], pa.array(sorted(jobs), pa.string())))
     try:
         if out.is_dir():
             raise InvalidInput(f"out: expected a file, but '{out}' is a folder; name a file in it")

@@ -52,7 +52,7 @@ A picture ends in .png, .pdf or .svg; out=NAME without an ending writes PNG and 
 _RUN_KEYS = {"run": "", "pairs": "", "n": "10000", "seed": "0"}
 _STORE_KEYS = {"store.path": DEFAULT_STORE, "version": ""}
 _DEFAULTS = {"name": "", "out": "", **_RUN_KEYS, **_STORE_KEYS}
-_FROM_STORE = ("main_cd", "exact_posterior", "accuracy_seconds")
+FROM_STORE = ("main_cd", "exact_posterior", "accuracy_seconds")
 _PUBLISHED = Path("results/figures")
 
 
@@ -67,21 +67,28 @@ def draw(settings: dict[str, str]) -> list[Path]:
     Raises:
         InvalidInput: a setting, or a run, that the figure cannot be drawn with.
     """
-    name = check_choice("name", settings["name"], (*_FROM_STORE, *_FROM_RUNS))
-    others = _RUN_KEYS if name in _FROM_STORE else _STORE_KEYS
+    name = check_choice("name", settings["name"], (*FROM_STORE, *_FROM_RUNS))
+    others = _RUN_KEYS if name in FROM_STORE else _STORE_KEYS
     for key, default in others.items():
         if settings[key] != default:
             raise InvalidInput(f"{key}: expected no value, as name={name} does not use it; drop it")
-    return _draw_from_store(name, settings) if name in _FROM_STORE else _draw_from_runs(name, settings)
-
-
-def _draw_from_store(name: str, settings: dict[str, str]) -> list[Path]:
-    out = path(settings["out"]) if settings["out"] else _PUBLISHED / name
-    picture_paths(out)  # before the work
+    if name not in FROM_STORE:
+        return _draw_from_runs(name, settings)
     version = whole_number("version", settings["version"], 0) if settings["version"] else None
-    store = ResultStore(settings["store.path"])
-    version = store.version if version is None else version
-    rows = store.rows(version)
+    out = path(settings["out"]) if settings["out"] else _PUBLISHED / name
+    return draw_from_store(name, settings["store.path"], version, out)
+
+
+def draw_from_store(name: str, store: str | Path, version: int | None, out: Path) -> list[Path]:
+    """Draw one of `FROM_STORE` from a version of the store, the newest if None; returns the files written.
+
+    Raises:
+        InvalidInput: no such store or version, no job to draw, or a place that cannot be written to.
+    """
+    picture_paths(out)  # before the work
+    results = ResultStore(store)
+    version = results.version if version is None else version
+    rows = results.rows(version)
 
     from experiments.store_figures import FIGURES
 

@@ -55,7 +55,7 @@ def publish(table: Table, out: Path, version: int) -> Path:
     folder = out / "tables" / table.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(out):
+        with alone(out):
             explanations(out / EXPLANATIONS)  # refused before anything is written
             _describe_machine(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
             texts = {
@@ -118,6 +118,14 @@ def manifest(table: Table, version: int) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Of several builds at once one writes, the others wait; the lock ends with the process."""
+    with (out / ".publish.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def values_csv(table: Table) -> str:
     """Every value that the table rests on, one line per job and metric, and a line for each job that failed."""
     names = [METRICS[metric][0] for metric in TABLES[table.name].metrics]
@@ -162,14 +170,6 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Of several builds at once one writes, the others wait; the lock ends with the process."""
-    with (out / ".publish.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,23 +1,33 @@
-"""Look after the result store: `python -m experiments.store compact|history|diff A B [store.path=DIR]`."""
+"""Look after the result store: `python -m experiments.store compact|history|diff A B|import FILE [store.path=DIR]`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.arguments import answered, key_values, whole_number
+from experiments.arguments import answered, key_values, path, whole_number
 from experiments.outcome import FAILED, complain, one_line
 from experiments.store.result_store import DEFAULT_STORE, ResultStore, StoreWriteError
 
 USAGE = f"""python -m experiments.store compact [store.path=DIR]
 python -m experiments.store history [store.path=DIR] [limit=N]
 python -m experiments.store diff A B [store.path=DIR] [limit=N]
+python -m experiments.store import FILE.parquet [store.path=DIR]
 
 compact gathers many small files in a few; every version stays readable. history lists the versions, the newest first.
-diff tells what changed in the results from version A to version B. limit is the most versions or changes to print.
+diff tells what changed in the results from version A to version B. import adds the runs of a file that
+experiments.export wrote, those that the store lacks. limit is the most versions or changes to print.
 store.path defaults to {DEFAULT_STORE}."""
-_OPERANDS = {"compact": 0, "history": 0, "diff": 2}
+_COMMANDS: dict[
+    str, tuple[int, str, dict[str, str]]
+] = {  # the number of operands, what they are, and the settings beside store.path
+    "compact": (0, "no versions", {}),
+    "history": (0, "no versions", {"limit": ""}),
+    "diff": (2, "two versions, as in diff 3 5", {"limit": ""}),
+    "import": (1, "one file, as in import results/rows.parquet", {}),
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,20 +40,22 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _answer(arguments: Sequence[str]) -> str:
-    if not arguments or arguments[0] not in _OPERANDS:
+    if not arguments or arguments[0] not in _COMMANDS:
         got = repr(arguments[0]) if arguments else "nothing"
-        raise InvalidInput(f"command line: expected compact, history or diff A B first, got {got}")
-    command, rest = arguments[0], arguments[1:]
-    operands = [argument for argument in rest if "=" not in argument]
-    if len(operands) != _OPERANDS[command]:
-        expected = "two versions, as in diff 3 5" if command == "diff" else "no versions"
+        raise InvalidInput(f"command line: expected compact, history, diff A B or import FILE first, got {got}")
+    command, *rest = arguments
+    given = [each for each in rest if each.startswith(("store.path=", "limit="))]
+    operands = [each for each in rest if each not in given]
+    number, expected, keys = _COMMANDS[command]
+    if len(operands) != number:
         raise InvalidInput(f"{command}: expected {expected}, got {' '.join(operands) or 'none'}")
-    defaults = {"store.path": DEFAULT_STORE} | ({} if command == "compact" else {"limit": ""})
-    settings = key_values([argument for argument in rest if "=" in argument], defaults)
+    settings = key_values(given, {"store.path": DEFAULT_STORE, **keys})
     store = ResultStore(settings["store.path"])
     limit = whole_number("limit", settings["limit"], 1) if settings.get("limit") else None
     if command == "compact":
         return _compact(store)
+    if command == "import":
+        return _import(store, path(operands[0]))
     if command == "history":
         return _history(store, limit)
     old, new = (whole_number("diff", operand, 0) for operand in operands)
@@ -60,6 +72,14 @@ def _compact(store: ResultStore) -> str:
         f"{_count(done.files_before, 'file')} -> {_count(done.files_after, 'file')}, version {done.version}; "
         "earlier versions stay readable"
     )
+
+
+def _import(store: ResultStore, file: Path) -> str:
+    from experiments.store.importing import import_rows
+
+    done = import_rows(store, file)
+    known = f"; {_count(done.known, 'run')} {'was' if done.known == 1 else 'were'} there" if done.known else ""
+    return f"{_count(done.runs, 'run')} added with {_count(done.rows, 'row')}, version {done.version}{known}"
 
 
 def _history(store: ResultStore, limit: int | None) -> str:

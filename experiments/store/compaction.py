@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from deltalake.exceptions import CommitFailedError
 
-from experiments.store.result_store import COMMIT_ONLY, COMMITS, LOG, ResultStore, checkpoint
+from experiments.store.lock import alone
+from experiments.store.result_store import COMMIT_ONLY, COMMITS, ResultStore, checkpoint
 
-_LOCK = ".compaction.lock"
 _ATTEMPTS = 20  # each gives up after 15 commits of other processes, whatever COMMITS says
 
 
@@ -35,7 +32,8 @@ def compact(store: ResultStore) -> Compaction:
     """
     store.delta()
     store.check_writable()
-    with store.writing(), _alone(store):
+    # Of two compactions at once deltalake would keep both copies of the rows.
+    with store.writing(), alone(store):
         for attempt in range(1, _ATTEMPTS + 1):
             delta = store.delta()
             before = len(delta.file_uris())
@@ -48,14 +46,3 @@ def compact(store: ResultStore) -> Compaction:
     if done["numFilesRemoved"]:
         checkpoint(delta)
     return Compaction(before, before - done["numFilesRemoved"] + done["numFilesAdded"], int(delta.version()))
-
-
-@contextmanager
-def _alone(store: ResultStore) -> Iterator[None]:
-    """Of two compactions at once deltalake would keep both copies of the rows, so one waits for the other.
-
-    The lock ends with the process, so a killed one leaves none behind.
-    """
-    with (store.folder / LOG / _LOCK).open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -81,9 +81,14 @@ class ResultStore:
             StoreWriteError: the commit failed, or there is no row, or one has an unknown column, an unknown status, a
                 value that does not fit its column, or lacks a required value.
         """
-        delta = self._writable()
         with self.writing():
             table = as_table(rows)
+        return self.append_table(table)
+
+    def append_table(self, table: pa.Table) -> int:
+        """As `append`, of an Arrow table from `as_table`."""
+        delta = self._writable()
+        with self.writing():
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
                     _add_missing_columns(delta)
@@ -175,7 +180,7 @@ class ResultStore:
         """Turn whatever goes wrong in the block into a StoreWriteError; an InvalidInput stays one."""
         try:
             yield
-        except (InvalidInput, *_INTERRUPTS):
+        except (InvalidInput, StoreWriteError, *_INTERRUPTS):
             raise
         except BaseException as error:
             reason = _reason(error)
@@ -249,7 +254,8 @@ class ResultStore:
             missing_columns(found)
         except ValueError as error:
             raise InvalidInput(
-                f"store.path: expected the columns of a result store, got a table at '{self.path}' that {error}"
+                f"store.path: expected the columns of a result store, got a table at '{self.path}' that {error}; "
+                "choose another store.path"
             ) from error
         return delta
 

@@ -48,26 +48,23 @@ def missing_columns(found: pa.Schema) -> list[pa.Field]:
     """The columns that a table written by an older version of the schema lacks; its rows have nulls there.
 
     Raises:
-        ValueError: the table is not a result store, or was written by a newer schema; the message has what was
-            expected and found, then what to do.
+        ValueError: the table is not a result store, or was written by a newer schema; the message goes on from "a table
+            that".
     """
     unknown = [name for name in found.names if name not in SCHEMA.names]
     missing = [field for field in SCHEMA if field.name not in found.names]
     required = [field.name for field in missing if not field.nullable]
     if required:
-        raise ValueError(f"lacks {_some(required)}; choose another store.path")
+        raise ValueError(f"lacks {_some(required)}")
     differing = [
         f"{field.name} ({_kind(found.field(field.name))} instead of {_kind(field)})"
         for field in SCHEMA
         if field.name in found.names and _kind(found.field(field.name)) != _kind(field)
     ]
     if differing:
-        raise ValueError(f"differs in {_some(differing)}; choose another store.path")
+        raise ValueError(f"differs in {_some(differing)}")
     if unknown:
-        raise ValueError(
-            f"also has {_some(unknown)}, probably of a newer version of this project; "
-            "use that version, or choose another store.path"
-        )
+        raise ValueError(f"also has {_some(unknown)}, probably of a newer version of this project, which can read it")
     return missing
 
 

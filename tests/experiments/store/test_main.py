@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from store_rows import START, row
 
+from experiments.export import export
 from experiments.store import ResultStore
 from experiments.store.__main__ import main
 
@@ -79,11 +80,21 @@ def test_diff_across_a_compaction_shows_no_change(capsys):
     ]
 
 
+@pytest.mark.usefixtures("store")
+def test_import_tells_what_it_added_and_what_was_there(capsys):
+    export("results/store", "rows.parquet", version=1)
+    assert main(["import", "rows.parquet", "store.path=other"]) == 0
+    assert capsys.readouterr().out == "1 run added with 2 rows, version 1\n"
+    export("results/store", "rows.parquet")
+    assert main(["import", "rows.parquet", "store.path=other"]) == 0
+    assert capsys.readouterr().out == "1 run added with 2 rows, version 2; 1 run was there\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "command line: expected compact, history or diff A B first, got nothing"),
-        (["vacuum"], "command line: expected compact, history or diff A B first, got 'vacuum'"),
+        ([], "command line: expected compact, history, diff A B or import FILE first, got nothing"),
+        (["vacuum"], "command line: expected compact, history, diff A B or import FILE first, got 'vacuum'"),
         (["compact", "3"], "compact: expected no versions, got 3"),
         (["compact", "limit=3"], "command line: expected store.path=..., got 'limit=3'"),
         (["history", "limit=0"], "limit: expected a whole number of at least 1, got '0'"),
@@ -91,6 +102,10 @@ def test_diff_across_a_compaction_shows_no_change(capsys):
         (["diff", "1"], "diff: expected two versions, as in diff 3 5, got 1"),
         (["diff", "1", "two"], "diff: expected a whole number of at least 0, got 'two'"),
         (["diff", "1", "9"], "version: expected 0 to 2"),
+        (["import"], "import: expected one file, as in import results/rows.parquet, got none"),
+        (["import", "a=b.csv"], "import: expected a Parquet file written by experiments.export, got 'a=b.csv'"),
+        (["import", "rows.csv", "limit=3"], "command line: expected store.path=..., got 'limit=3'"),
+        (["import", "rows.csv"], "import: expected a Parquet file written by experiments.export, got 'rows.csv'"),
         (["history", "store.path=nowhere"], "store.path: expected a result store, got 'nowhere' without one"),
         (["compact", "store.path=nowhere"], "store.path: expected a result store, got 'nowhere' without one"),
     ],
