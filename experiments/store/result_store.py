@@ -157,7 +157,8 @@ class ResultStore:
         self._check_location()
         if not self._exists():
             raise InvalidInput(
-                f"store.path: expected a result store, got '{self.path}' without one; check store.path or run a job"
+                f"store.path: expected a result store, got '{self.path}' without one; check store.path, run a job, or "
+                "python -m experiments.store import results/rows.parquet"
             )
         return self._open(version)
 
