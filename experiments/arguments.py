@@ -38,6 +38,11 @@ def whole_number(key: str, text: str, minimum: int) -> int:
     return int(text)
 
 
+def whole_number_if_given(key: str, text: str, minimum: int) -> int | None:
+    """As `whole_number`; None for an empty text, the default of a key that may be left out."""
+    return whole_number(key, text, minimum) if text else None
+
+
 def path(text: str) -> Path:
     """A file or folder; a shell leaves `~`, the home folder, as it is after `key=`."""
     return Path(os.path.expanduser(text))

@@ -12,7 +12,7 @@ from pyarrow import csv, parquet
 
 from bci.errors import InvalidInput
 from bci.replacing import replacing
-from experiments.arguments import answered, key_values, path, whole_number
+from experiments.arguments import answered, key_values, path, whole_number_if_given
 from experiments.outcome import one_line
 from experiments.store import DEFAULT_STORE, ResultStore
 
@@ -69,7 +69,7 @@ def _parse(arguments: Sequence[str]) -> tuple[str, Path, int | None]:
     settings = key_values(arguments, {"store.path": DEFAULT_STORE, "out": "", "version": ""})
     if not settings["out"]:
         raise InvalidInput("out: expected a file, got none; set out=FILE.csv or out=FILE.parquet")
-    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    version = whole_number_if_given("version", settings["version"], 0)
     return settings["store.path"], path(settings["out"]), version
 
 

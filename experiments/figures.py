@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bci.errors import InvalidInput
 from bci.settings import check_choice
-from experiments.arguments import answered, key_values, path, whole_number
+from experiments.arguments import answered, key_values, path, whole_number, whole_number_if_given
 from experiments.export import DEFAULT_STORE
 from experiments.figure_files import picture_paths, save_facts, save_pictures, save_values
 from experiments.store import ResultStore
@@ -74,7 +74,7 @@ def draw(settings: dict[str, str]) -> list[Path]:
             raise InvalidInput(f"{key}: expected no value, as name={name} does not use it; drop it")
     if name not in FROM_STORE:
         return _draw_from_runs(name, settings)
-    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    version = whole_number_if_given("version", settings["version"], 0)
     out = path(settings["out"]) if settings["out"] else _PUBLISHED / name
     return draw_from_store(name, settings["store.path"], version, out)
 

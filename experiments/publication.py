@@ -10,13 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bci.errors import InvalidInput
-from experiments.arguments import answered, key_values, path, whole_number
+from experiments.arguments import answered, key_values, path, whole_number_if_given
 from experiments.export import export
 from experiments.figures import FROM_STORE, draw_from_store
 from experiments.html_report import write_report
+from experiments.locks import alone
 from experiments.outcome import one_line
 from experiments.printed import TABLES
-from experiments.publish import MACHINES, alone, publish
+from experiments.publish import LOCK, MACHINES, publish
 from experiments.store import DEFAULT_STORE, ResultStore
 from experiments.table_index import EXPLANATIONS
 from experiments.tables import build, summary
@@ -57,7 +58,7 @@ def publish_all(store: str | Path, version: int | None, out: Path) -> list[str]:
                 draw_from_store(name, store, version, made / "figures" / name)
             rows = export(store, made / _ROWS, version, jobs)
             write_report(made / _PAGE, made / "tables", made / "figures")
-            with alone(out):
+            with alone(out / LOCK):
                 _move(made, out, given)
     except OSError as error:
         raise InvalidInput(f"out: expected a folder that can be written to, got '{out}' ({one_line(error)})") from error
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: Sequence[str]) -> str:
     settings = key_values(arguments, _DEFAULTS)
-    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    version = whole_number_if_given("version", settings["version"], 0)
     return "\n".join(publish_all(settings["store.path"], version, path(settings["out"])))
 
 

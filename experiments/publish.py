@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import platform
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bci.errors import InvalidInput
+from experiments.locks import alone
 from experiments.outcome import one_line
 from experiments.printed import METRICS, TABLES
 from experiments.table_cells import Table
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MACHINES, INDEX = "machines.json", "README.md"
+LOCK = ".publish.lock"  # of a folder of published tables: one process at a time writes to it
 _VALUES = (
     "job_id",
     "graph",
@@ -55,7 +55,7 @@ def publish(table: Table, out: Path, version: int) -> Path:
     folder = out / "tables" / table.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with alone(out):
+        with alone(out / LOCK):
             explanations(out / EXPLANATIONS)  # refused before anything is written
             _describe_machine(out / MACHINES, set(table.done["host"]) | set(table.failed["host"]))
             texts = {
@@ -116,14 +116,6 @@ def manifest(table: Table, version: int) -> dict[str, Any]:
             for host in sorted(set(tried["host"]), key=_machine_id)
         ],
     }
-
-
-@contextmanager
-def alone(out: Path) -> Iterator[None]:
-    """Of several builds at once one writes, the others wait; the lock ends with the process."""
-    with (out / ".publish.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def values_csv(table: Table) -> str:

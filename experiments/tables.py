@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.arguments import answered, key_values, path, whole_number
+from experiments.arguments import answered, key_values, path, whole_number_if_given
 from experiments.expand import expand
 from experiments.printed import TABLES
 from experiments.publish import publish
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: Sequence[str]) -> str:
     settings = key_values(arguments, DEFAULTS)
-    version = whole_number("version", settings["version"], 0) if settings["version"] else None
+    version = whole_number_if_given("version", settings["version"], 0)
     table, version = build(settings["name"], settings["store.path"], version)
     folder = publish(table, path(settings["out"]), version)
     return f"{folder}: {summary(table)}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bci.errors import InvalidInput
-from experiments.arguments import answered, key_values, path, whole_number
+from experiments.arguments import answered, key_values, path, whole_number, whole_number_if_given
 from experiments.outcome import FAILED, complain, one_line
 from experiments.store.result_store import DEFAULT_STORE, ResultStore, StoreWriteError
 
@@ -51,7 +51,7 @@ def _answer(arguments: Sequence[str]) -> str:
         raise InvalidInput(f"{command}: expected {expected}, got {' '.join(operands) or 'none'}")
     settings = key_values(given, {"store.path": DEFAULT_STORE, **keys})
     store = ResultStore(settings["store.path"])
-    limit = whole_number("limit", settings["limit"], 1) if settings.get("limit") else None
+    limit = whole_number_if_given("limit", settings.get("limit", ""), 1)
     if command == "compact":
         return _compact(store)
     if command == "import":

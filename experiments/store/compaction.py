@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from deltalake.exceptions import CommitFailedError
 
-from experiments.store.lock import alone
+from experiments.locks import alone
 from experiments.store.result_store import COMMIT_ONLY, COMMITS, ResultStore, checkpoint
 
 _ATTEMPTS = 20  # each gives up after 15 commits of other processes, whatever COMMITS says
@@ -33,7 +33,7 @@ def compact(store: ResultStore) -> Compaction:
     store.delta()
     store.check_writable()
     # Of two compactions at once deltalake would keep both copies of the rows.
-    with store.writing(), alone(store):
+    with store.writing(), alone(store.maintenance_lock):
         for attempt in range(1, _ATTEMPTS + 1):
             delta = store.delta()
             before = len(delta.file_uris())

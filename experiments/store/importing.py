@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from bci.errors import InvalidInput
+from experiments.locks import alone
 from experiments.outcome import one_line
-from experiments.store.lock import alone
 from experiments.store.result_store import ResultStore
 from experiments.store.schema import as_table, missing_columns, with_all_columns
 
@@ -38,7 +38,7 @@ def import_rows(store: ResultStore, file: Path) -> Imported:
     """
     rows = _exported(file)
     store.prepare()
-    with store.writing(), alone(store):
+    with store.writing(), alone(store.maintenance_lock):
         known = store.table()["run_id"].unique()
         runs = rows["run_id"].unique()
         added = rows.filter(pc.invert(pc.is_in(rows["run_id"], known)))

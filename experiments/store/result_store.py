@@ -194,6 +194,11 @@ class ResultStore:
         """Absolute, as deltalake would take the beginning of another path for a home folder or a URL."""
         return self.path.resolve()
 
+    @property
+    def maintenance_lock(self) -> Path:
+        """Held by a command that looks after the store, which exists; jobs may append meanwhile."""
+        return self.folder / LOG / ".maintenance.lock"
+
     def _writable(self) -> DeltaTable:
         self._check_location()
         with self._expecting("a folder that can be created and written to", "choose another store.path"):
