@@ -27,9 +27,11 @@ def index(out: Path) -> str:
         "",
         "Made by `make table TABLE=NAME`; not to be edited. A cell is one metric of one method on one graph model and "
         "number of samples. It overlaps where our interval, mean ± 1.96 standard errors over models as in the paper, "
-        f"meets the printed one. Cells {_FEW}, counted in the last column too, are marked as if the models were spread "
-        "at least as in the paper. Cells that the paper prints in two tables count in both: those of `main_cd` are "
-        "those of `num_samples` with 200 samples, and ARCO-K2-GP of `max_parents` is ARCO-GP with 100.",
+        "meets the printed one, widened by half a unit of its last digit as it is rounded; it differs where neither is "
+        "better, as with numbers of edges. It is undefined where no model gives a number, and not printed where the "
+        f"paper gives none. Cells compared {_FEW}, counted in the last column too, are marked as if the models were "
+        "spread at least as in the paper. Cells that the paper prints in two tables count in both: those of `main_cd` "
+        "are those of `num_samples` with 200 samples, and ARCO-K2-GP of `max_parents` is ARCO-GP with 100.",
         "",
         f"| table | store version | jobs done | methods | cells | {' | '.join(columns)} |",
         "|---" * (5 + len(columns)) + "|",
